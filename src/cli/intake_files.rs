@@ -80,9 +80,10 @@ pub(super) fn rows(
             name_prompt: &name_prompt,
         };
         let bytes = ctx.read(&path)?;
-        of_rows(&path, &bytes, how.brings)?;
+        let brings = how.brings;
         let rows = import::cje::rows(&path.display().to_string(), &bytes, how);
-        files.push(rows.map_err(|error| wrong(&error))?);
+        let told = |error| of_rows(&path, &bytes, brings).unwrap_or_else(|| wrong(&error));
+        files.push(rows.map_err(told)?);
     }
     import::distinct(&files).map_err(|error| wrong(&error))?;
     import::fields_there(&files, &fields).map_err(|error| wrong(&error))?;
@@ -90,14 +91,15 @@ pub(super) fn rows(
     Ok(rows.map(|row| ImportRow { label: None, ..row }).collect())
 }
 
-/// Refuses a file that is no JSON Lines of rows, with the command that takes it in before it is judged.
-fn of_rows(path: &Path, bytes: &[u8], brings: Brings) -> Result<(), CliError> {
+/// Of a file that was not read: what it looks like, where that is no JSON Lines of rows, and the command that takes it in before
+/// it is judged.
+fn of_rows(path: &Path, bytes: &[u8], brings: Brings) -> Option<CliError> {
     let form = FileForm::of(bytes);
     if matches!(
         form,
         FileForm::JsonLines | FileForm::Empty | FileForm::Other
     ) {
-        return Ok(());
+        return None;
     }
     let shown = path.display().to_string();
     let message = format!(
@@ -110,7 +112,7 @@ fn of_rows(path: &Path, bytes: &[u8], brings: Brings) -> Result<(), CliError> {
         Brings::Texts => format!("{taken}; then the same command without --rows"),
         Brings::Scores | Brings::Labels => taken,
     };
-    Err(CliError::input(message, next))
+    Some(CliError::input(message, next))
 }
 
 /// The name of a prompt that has no id.

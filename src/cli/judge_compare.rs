@@ -47,7 +47,7 @@ fn failing(state: &State, experiment: &ExperimentId, of: &Comparison) -> Vec<Str
     let both = [of_judge(&of.said.first), of_judge(&of.said.second)];
     let all = both.iter().flat_map(ClaimBasis::failing);
     let tainted = of.tainted.map(|key| {
-        format!("It rests on labels or scores of key {key} from its compromise on: label or score anew under a live key.")
+        format!("It rests on labels or scores of key {key} from its compromise on: label and score in a new experiment, under live keys.")
     });
     all.cloned()
         .chain(tainted)

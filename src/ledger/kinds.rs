@@ -101,26 +101,35 @@ pub struct KindQuery<'f> {
 
 impl Ledger {
     /// Entries that the index of kinds holds and that are under the head.
-    fn kinds_through(&self) -> Result<u64, LedgerError> {
-        Ok(self.store.reader().kinds_through()?.min(self.size()))
+    fn kinds_through(&self, reader: Reader<'_>) -> Result<u64, LedgerError> {
+        Ok(reader.kinds_through()?.min(self.size()))
     }
 
-    /// How many entries of a kind the log has by the index; `None` where the index lags behind the log.
+    /// How many entries of a kind stand under the head by the index; `None` where the index lags behind the log. What another
+    /// process appended since this ledger was opened is left out, as in every other reading.
     ///
     /// # Errors
     /// [`LedgerError`].
     pub fn indexed_of_kind(&self, kind: Kind) -> Result<Option<u64>, LedgerError> {
         let read = self.store.read()?;
         let reader = read.reader();
-        if reader.kinds_through()? < self.size() {
+        let through = reader.kinds_through()?;
+        if through < self.size() {
             return Ok(None);
         }
+        // An index that reaches no further than the head has no runs above it, or lies.
+        let is_ahead = through > self.size();
         let (mut total, mut from) = (0_u64, 0);
         loop {
             let page = reader.kind_runs_from(kind.as_str(), from, PAGE)?;
-            total = page
-                .iter()
-                .fold(total, |sum, (_, entries)| sum.saturating_add(*entries));
+            total = page.iter().fold(total, |sum, (first, entries)| {
+                let under = self.size().saturating_sub(*first);
+                sum.saturating_add(if is_ahead {
+                    (*entries).min(under)
+                } else {
+                    *entries
+                })
+            });
             match page.last() {
                 Some((first, _)) if page.len() as u64 == PAGE => from = first + 1,
                 _ => return Ok(Some(total)),
@@ -141,7 +150,7 @@ impl Ledger {
         let read = self.store.read()?;
         let (reader, mut end) = (read.reader(), to.min(self.size()));
         let under = self.under(reader);
-        let through = self.kinds_through()?;
+        let through = self.kinds_through(reader)?;
         let mut found = Vec::new();
         while end > through && (found.len() as u64) < limit {
             let start = through.max(end.saturating_sub(CHUNK));
@@ -189,7 +198,7 @@ impl Ledger {
         let reader = read.reader();
         let under = self.under(reader);
         let to = to.min(self.size());
-        let through = self.kinds_through()?.min(to);
+        let through = self.kinds_through(reader)?.min(to);
         let (mut at, mut after) = (from, from);
         // A run may begin below and reach over the first entry that is asked for.
         let below = from.saturating_add(1).min(through);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clover::event::Kind;
 use clover::event::payload::Role;
 use clover::event::payload::Roles;
 use clover::event::payload::Verdict;
@@ -9,6 +10,7 @@ use clover::event::payload::custody::Separation;
 use clover::ground::note::SignedCheckpoint;
 use clover::ground::sign::Signer;
 use clover::ledger::CreateLedger;
+use clover::ledger::KindQuery;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::RuleName;
@@ -17,6 +19,7 @@ use clover::ledger::verify;
 use clover::ledger::verify::First;
 use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
+use clover::session::listing;
 use clover::store::CreateOptions;
 use clover::store::OpenOptions;
 use clover::store::Store;
@@ -277,6 +280,36 @@ fn two_handles_in_one_process_never_fork() {
     assert_eq!(test.ledger.root(), other.root());
     assert_eq!(test.ledger.state().snapshots(), other.state().snapshots());
     test.check_all();
+}
+
+#[test]
+fn a_handle_lists_what_stands_under_its_own_head() {
+    let mut test = TestLedger::with_experiment();
+    let pins = test.folder.path().join("pins");
+    test.append(&[score(0), score(1)]).unwrap();
+    let mut other = open(&test.path(), &pins).unwrap();
+    let of = KindQuery {
+        kind: Kind::ScoreRecorded,
+        takes: &|_| true,
+    };
+    let listed = |ledger: &Ledger| {
+        let newest = listing::newest(ledger, &of, u64::MAX, 100).unwrap();
+        let mut all = 0;
+        listing::each::<LedgerError>(ledger, &of, (0, u64::MAX), |_| {
+            all += 1;
+            Ok(true)
+        })
+        .unwrap();
+        assert_eq!(newest.len(), all);
+        all
+    };
+    // One lengthens the run that stands under the head of the other, and one begins another run above it.
+    for batch in [vec![score(2)], vec![full::note("between"), score(3)]] {
+        test.append(&batch).unwrap();
+        assert_eq!(listed(&other), 2);
+    }
+    other.refresh().unwrap();
+    assert_eq!(listed(&other), 4);
 }
 
 #[test]

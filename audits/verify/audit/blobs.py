@@ -3,6 +3,7 @@
 import os
 
 from formats.blake3 import blake3_stream
+from formats.limits import NotALedger
 
 
 class Folder:
@@ -39,6 +40,6 @@ class Blobs:
             if name not in self.known:
                 with self.files.open(place) as file:
                     self.known[name] = blake3_stream(file.read)[0].hex()
-        except OSError as error:
-            return "a readable blob %s" % name, str(error.strerror)
+        except (NotALedger, OSError) as error:
+            return "a readable blob %s" % name, str(error)
         return None if self.known[name] == name else ("bytes with BLAKE3 %s" % name, self.known[name])

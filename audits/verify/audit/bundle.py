@@ -15,7 +15,7 @@ from audit.checkpoints import Checkpoint, log_key_problem
 
 LINES, PART, CONTENTS, SUMS = "ledger.jsonl", "entries.jsonl", "bundle.json", "SHA256SUMS"
 CHECKPOINTS = "checkpoints.jsonl"
-SMALL_MAX, PEM_MAX = 64 << 20, 1 << 12
+SMALL_MAX, PEM_MAX, CHECKPOINTS_MAX = 64 << 20, 1 << 12, 1 << 30
 # Bytes that one byte of an archive may become, of a file above a megabyte: deflate gives 1,032 at most.
 RATIO_MAX, RATIO_FROM = 200, 1 << 20
 # Kinds that say who may sign what, by which rules, and whose checkpoints count: none of them is withheld.
@@ -23,6 +23,11 @@ CUSTODY = ("ledger.created", "key.added", "key.retired", "key.compromised", "pol
            "rulebook.adopted")
 FIELDS = {"blobs": int, "bundle": int, "experiment": (str, type(None)), "origin": str, "redacted": list, "reports": list,
           "root": str, "size": int, "without": list, "withheld": int}
+
+
+def refuse(error):
+    """A folder that cannot be listed holds who knows what."""
+    raise error
 
 
 class Bundle:
@@ -52,7 +57,7 @@ class Bundle:
         if self.archive:
             return sorted(self.archive.members), []
         found, others = [], []
-        for folder, folders, files in os.walk(self.path):
+        for folder, folders, files in os.walk(self.path, onerror=refuse):
             for name in folders + files:
                 path = os.path.join(folder, name)
                 own = os.path.relpath(path, self.path)
@@ -181,7 +186,7 @@ class Bundle:
         """Lines of `checkpoints.jsonl` that are no checkpoint of this log."""
         if not self.has(CHECKPOINTS):
             return [(CHECKPOINTS, "no such file")]
-        *lines, last = self.small(CHECKPOINTS).split(b"\n")
+        *lines, last = self.small(CHECKPOINTS, CHECKPOINTS_MAX).split(b"\n")
         found, size = [("%s: a newline at its end" % CHECKPOINTS, "none")] if last else [], -1
         for number, line in enumerate(lines, 1):
             name = "%s line %d" % (CHECKPOINTS, number)

@@ -18,6 +18,11 @@ HEADER = record(at=timestamp, author=hex64, author_seq=integer(), data=lambda va
     v=integer(0, 2 ** 32 - 1))
 
 
+def natural_key_of(kind, *parts):
+    """The natural key of an event of a kind that these parts name."""
+    return sha256(b"clover/natural-key/v1\0", encode([kind, *parts]).encode("utf-8"))
+
+
 class Entry:
     """One line, read as far as it can be; `decoded` says that its data follows the schema of its kind."""
 
@@ -55,7 +60,7 @@ class Entry:
         if self.spec.natural is None:
             return None
         parts = [self.experiment if name == "@" else self.data.get(name) for name in self.spec.natural]
-        return sha256(b"clover/natural-key/v1\0", encode([self.kind] + parts).encode("utf-8"))
+        return natural_key_of(self.kind, *parts)
 
     def blobs(self):
         """Every reference to a blob in the data, wherever it stands."""

@@ -1,8 +1,7 @@
 """Rules of drift of judges, and of gates that it makes stale (`schema/DRIFT.md`)."""
 
-from formats.canonical import encode
 from formats.limits import ONE
-from formats.tree import sha256
+from events.entry import natural_key_of
 from events.shapes import JUDGE_PATH
 
 
@@ -48,6 +47,5 @@ def drift_problem(state, e):
     for name, due in (("ranks", ranks), ("residuals", "fail" if drifts else "pass"), ("version", version)):
         if said[name] != due:
             return "%s %s" % (name, due), said[name]
-    parts = ["anchor_set.registered", e.experiment, data["anchors"]]
-    if sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8")) not in state.natural_keys:
+    if natural_key_of("anchor_set.registered", e.experiment, data["anchors"]) not in state.natural_keys:
         return "an earlier anchor_set.registered of that set", data["anchors"]

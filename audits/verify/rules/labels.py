@@ -3,9 +3,8 @@
 import hashlib
 
 from formats.limits import show
-from formats.tree import sha256
-from formats.canonical import encode
 from formats.fields import b64, micros
+from events.entry import natural_key_of
 from events.shapes import GAP_MIN, PARTS, REPLAYED_MIN
 from history.records import draw_of_row, row_of_draw
 from history.labels import matching_seals, seals_of
@@ -245,8 +244,8 @@ def rule_score_once(state, e):
         return None
     if e.data["recorded_micro"] == e.data["score_micro"]:
         return "another score than the recorded one", str(e.data["score_micro"])
-    parts = ["score.recorded", e.experiment] + [e.data[name] for name in ("judge", "policy", "item", "draw")]
-    scored, named = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8")), bytes.fromhex(e.data["recorded"])
+    parts = [e.data[name] for name in ("judge", "policy", "item", "draw")]
+    scored, named = natural_key_of("score.recorded", e.experiment, *parts), bytes.fromhex(e.data["recorded"])
     if named in state.ids and state.scored.get(named) != e.data["recorded_micro"]:
         return "the score of the event it names", "%d" % e.data["recorded_micro"]
     return None if scored in state.natural_keys else ("an earlier score.recorded of that key", "none")
@@ -343,6 +342,5 @@ def rule_judge(state, e):
         return "at least %d keys" % REPLAYED_MIN, str(e.data["keys"])
     if e.kind == "score.replayed" and e.data["mismatches"] > e.data["keys"]:
         return "no more mismatches than keys", "%(mismatches)d of %(keys)d" % e.data
-    parts = ["judge.registered", e.experiment, e.data["judge"]]
-    registered = sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+    registered = natural_key_of("judge.registered", e.experiment, e.data["judge"])
     return None if registered in state.natural_keys else ("an earlier judge.registered of that judge", "none")

@@ -1,7 +1,6 @@
 """Rules of a gate's observations: each value is the recorded one (`schema/GATES.md`)."""
 
-from formats.tree import sha256
-from formats.canonical import encode
+from events.entry import natural_key_of
 from history.records import row_of_draw
 from rules.betting import scale_of, strata_of
 from rules.gates import acting
@@ -120,4 +119,4 @@ def value_key(e, source, policy, draw):
         parts = ["label.revealed", e.experiment, source["design"], row_of_draw(policy, e.data["unit"], draw)]
     else:
         return None
-    return sha256(b"clover/natural-key/v1\0", encode(parts).encode("utf-8"))
+    return natural_key_of(*parts)

@@ -12,8 +12,8 @@ use super::OpenBundle;
 use super::Redaction;
 use super::material;
 use super::open::BundleError;
+use super::open::CHECKPOINTS_MAX;
 use super::open::PEM_MAX;
-use super::open::SMALL_MAX;
 use crate::KeptCheckpoint;
 use crate::source::BLOBS;
 use crate::source::CHECKPOINTS;
@@ -34,7 +34,7 @@ impl OpenBundle {
             broken.push((CHECKPOINTS.to_owned(), "no such file".to_owned()));
             return Ok((kept, broken));
         }
-        let bytes = self.small(CHECKPOINTS, SMALL_MAX)?;
+        let bytes = self.small(CHECKPOINTS, CHECKPOINTS_MAX)?;
         let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
         // The last line ends in a newline, so that nothing stands behind it.
         let last = lines.pop().unwrap_or_default();
@@ -52,11 +52,12 @@ impl OpenBundle {
                 continue;
             };
             let own = note.checkpoint().size;
-            if size.replace(own).is_some_and(|before| before >= own) {
+            if size.is_some_and(|before| before >= own) {
                 let expected = format!("{name}: a size above that of the line before");
                 broken.push((expected, format!("size {own}")));
                 continue;
             }
+            size = Some(own);
             kept.push((name, note));
         }
         Ok((kept, broken))

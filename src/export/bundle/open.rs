@@ -29,7 +29,9 @@ use crate::source::BLOBS;
 /// How an archive begins.
 const ARCHIVE_OPEN: &[u8] = b"PK\x03\x04";
 /// Bytes that a list of digests, a checkpoint or a description may have.
-pub(super) const SMALL_MAX: u64 = 64 << 20;
+const SMALL_MAX: u64 = 64 << 20;
+/// Bytes that the list of earlier checkpoints may have: one stands in it for each append.
+pub(super) const CHECKPOINTS_MAX: u64 = 1 << 30;
 /// Bytes that the file of a key may have.
 pub(super) const PEM_MAX: u64 = 1 << 12;
 /// Bytes of a file of an archive that one byte of the archive may become; deflate gives 1,032 at most, entries and pages 10.
@@ -95,7 +97,8 @@ impl OpenBundle {
     /// [`BundleError`] where it is one that cannot be read.
     pub fn open(path: &Path) -> Result<Option<Self>, BundleError> {
         let place = if ambient::is_dir(path) {
-            if !ambient::is_taken(&path.join(CONTENTS)) {
+            let contents = path.join(CONTENTS);
+            if !ambient::is_link(&contents) && !ambient::exists(&contents)? {
                 return Ok(None);
             }
             BundleForm::Folder

@@ -10,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED  $*"; exit 3; }
 
 # Files and folders alone, each file listed once, and no other there.
-[ -z "$(find . ! -type f ! -type d)" ] || fail "a link, a pipe or a device is among the files"
+odd=$(find . ! -type f ! -type d) || fail "a folder cannot be read"
+[ -z "$odd" ] || fail "a link, a pipe or a device is among the files"
 [ -f SHA256SUMS ] && [ -f bundle.json ] && [ -f checkpoint ] || fail "SHA256SUMS, bundle.json or checkpoint is missing"
 grep -q -v -E '^[0-9a-f]{64}  [^ ]' SHA256SUMS && fail "a line of SHA256SUMS is no digest and name"
 cut -c 67- SHA256SUMS > "$work/listed"

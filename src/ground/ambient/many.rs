@@ -11,8 +11,8 @@ use std::thread;
 use super::AmbientError;
 use super::files::unfinished;
 
-/// Files that wait for the disk together.
-const BATCH: usize = 512;
+/// Files that wait for the disk together; all are open, and some systems allow 256.
+const BATCH: usize = 128;
 /// Threads that wait: a file system commits what several ask for at once.
 const WAITING: usize = 16;
 

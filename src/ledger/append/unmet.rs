@@ -124,11 +124,8 @@ impl Ledger {
 
     /// What an entry said under a natural key, with its position.
     fn said_at(&self, seq: u64, key: &Digest) -> Result<Option<(u64, i64)>, LedgerError> {
-        let stored = self.under(self.store.reader()).entry(seq)?;
-        let Some(stored) = stored else {
-            return Ok(None);
-        };
-        let said = read::read_measured(seq, &stored.body)?;
+        let all = read::measured(self.under(self.store.reader()), &[seq])?;
+        let said = all.into_iter().find_map(|(_, said)| said);
         let said = said.filter(|(of, _)| of == key);
         Ok(said.map(|(_, value)| (seq, value)))
     }

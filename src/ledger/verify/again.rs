@@ -93,11 +93,11 @@ impl Checker<'_> {
         });
         let mut lines: Vec<String> = counts.collect();
         if let Some(first) = lines.first_mut().filter(|_| self.out_of_hand.count > 0) {
-            first.push_str(&format!(" (seq {})", self.out_of_hand.words()));
-            if self.erasures.count > 0 {
-                let erasures = self.erasures.words();
-                first.push_str(&format!("; texts are withheld under erasure #{erasures}"));
-            }
+            let erased = match self.erasures.count {
+                0 => String::new(),
+                _ => format!("; subjects were erased at seq {}", self.erasures.words()),
+            };
+            first.push_str(&format!(" (seq {}{erased})", self.out_of_hand.words()));
         }
         lines.extend(match self.reports {
             0 => None,

@@ -61,8 +61,14 @@ impl Checker<'_> {
         }
         let size = kept.checkpoint().size;
         let keyring = &self.state.keyring;
+        let known: Vec<_> = (keyring.log_keys.iter())
+            .filter(|(seq, _)| *seq < size.max(1))
+            .map(|(_, key)| key.key().clone())
+            .collect();
         let required = checkpoint::required_keys(keyring, size.saturating_sub(1), size.max(1));
-        checkpoint::check(kept, &keyring.origin, &required).err()
+        checkpoint::check_known(kept, &keyring.origin, &known)
+            .and_then(|()| checkpoint::check(kept, &keyring.origin, &required))
+            .err()
     }
 
     /// What files beside the entries are held to.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use clover_ground::ambient::Ambient;
+use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
 
 use crate::append;
@@ -113,11 +114,17 @@ impl Checker<'_> {
                 continue;
             };
             let expected = format!("blob {digest} of {bytes} bytes");
-            match source(digest)? {
-                None => self
+            match source(digest) {
+                // What stands in the place of a blob is a finding; a disk that cannot be read is none.
+                Err(error @ AmbientError::NotAFile { .. }) => {
+                    let found = error.to_string();
+                    self.findings.add(seq, RuleName::Blob, expected, found);
+                }
+                Err(error) => return Err(error.into()),
+                Ok(None) => self
                     .findings
                     .add(seq, RuleName::Blob, expected, "no such blob"),
-                Some(found)
+                Ok(Some(found))
                     if Digest::blake3(&found) != *digest || found.len() as u64 != *bytes =>
                 {
                     let found = format!(
@@ -127,7 +134,7 @@ impl Checker<'_> {
                     );
                     self.findings.add(seq, RuleName::Blob, expected, found);
                 }
-                Some(_) => {}
+                Ok(Some(_)) => {}
             }
         }
         Ok(())

@@ -41,6 +41,7 @@ pub use opening::PaidDesign;
 pub use opening::Peek;
 pub use opening::RevealedLabels;
 pub use opening::begin;
+pub use opening::is_charge_of;
 pub use opening::open;
 
 /// Why sealed labels were not accepted or opened.

@@ -233,6 +233,13 @@ fn purpose(peek: &Peek) -> Result<Text, ConfirmError> {
     Text::new(text).ok_or(ConfirmError::PurposeTooLong)
 }
 
+/// Whether a charge is for sealed labels of an experiment, by the words that [`purpose`] gives it.
+pub fn is_charge_of(purpose: &str, experiment: &ExperimentId) -> bool {
+    let design = purpose.strip_prefix("unseal ");
+    let design = design.and_then(|rest| rest.split_once(" of "));
+    design.is_some_and(|(_, rest)| rest.starts_with(&format!("{experiment}: ")))
+}
+
 /// A charge for this very opening, made when everything that waits was sealed: a run that was cut goes on under it.
 fn paid(ledger: &Ledger, peek: &Peek, newest: u64) -> Result<Option<EventId>, SessionError> {
     let wanted = purpose(peek)?;

@@ -138,14 +138,18 @@ pub fn named(
     through: u64,
 ) -> Result<LogEntry, SessionError> {
     let mut found = None;
-    ledger.entries::<LedgerError>(0, through.saturating_add(1), |read| {
+    let query = KindQuery {
+        kind: Kind::SubjectErased,
+        takes: &|_| true,
+    };
+    listing::each::<LedgerError>(ledger, &query, (0, through.saturating_add(1)), |read| {
         if let Payload::SubjectErased(said) = &read.event.payload
             && subject.is_none_or(|of| of == said.subject || of == read.event.id.0)
             && event.is_none_or(|seq| seq == read.stored.seq)
         {
             found = Some(read);
         }
-        Ok(())
+        Ok(true)
     })?;
     found.ok_or_else(|| CustodyError::NotErased { subject, event }.into())
 }
@@ -165,7 +169,8 @@ pub fn story(
         let (subject, event) = (None, Some(seq));
         return Err(CustodyError::NotErased { subject, event }.into());
     };
-    let key = match home.known_vault(ledger.ambient())? {
+    let vault = home.known_vault(ledger.ambient())?;
+    let key = match &vault {
         None => KeyStanding::NoVault,
         Some(vault) if vault.subject_key(&said.subject)?.is_none() => KeyStanding::Destroyed,
         Some(_) => {
@@ -189,9 +194,18 @@ pub fn story(
         text.is_stored = reader.blob(&text.blake3)?.is_some();
         texts.push(text);
     }
+    let mut files = gathering.files();
+    for file in &mut files {
+        // Said to be erased, and readable here: that is no erasure.
+        if let (Some(vault), Some(subject)) = (&vault, &file.subject)
+            && vault.subject_key(subject)?.is_some()
+        {
+            file.erased_seq = None;
+        }
+    }
     Ok(ErasureStory {
         author: erased.event.header.author,
-        files: gathering.files(),
+        files,
         handouts: gathering.handouts,
         key,
         naming: gathering.naming,
@@ -329,7 +343,10 @@ impl Gathering {
             Payload::SubjectErased(said) => {
                 self.erasures.entry(said.subject).or_insert(seq);
             }
-            _ if seq < self.erased_seq => self.handout(seq, event),
+            // A vault that was put back brings the key back: reads count at any time.
+            _ if seq < self.erased_seq || event.kind() == Kind::DataRead => {
+                self.handout(seq, event);
+            }
             _ => {}
         }
     }
@@ -362,7 +379,7 @@ impl Gathering {
         text.events.push(seq);
     }
 
-    /// What gave content of the ledger to somebody before the erasure.
+    /// What gave content of the ledger to somebody.
     fn handout(&mut self, seq: u64, event: &Event) {
         let author = event.header.author;
         let found = match &event.payload {

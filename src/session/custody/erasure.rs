@@ -98,10 +98,7 @@ pub fn erase(
         None => false,
     };
     let payload = Payload::from(asked);
-    let seq = match payload.natural_key(None) {
-        Some(digest) => ledger.giver(&digest)?,
-        None => None,
-    };
+    let seq = erased_at(ledger, &subject)?;
     if !is_known && seq.is_none() {
         return Err(CustodyError::Unknown(subject).into());
     }

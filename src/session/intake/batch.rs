@@ -340,8 +340,8 @@ impl Batch<'_> {
             .collect()
     }
 
-    /// The new labels, open and sealed. They and some of the new scores are held against every rule, before anything is
-    /// appended; `given` is what labels of files before this one give.
+    /// The new labels, open and sealed. They are held against every rule, and three of the new scores against those of the state,
+    /// before anything is appended; `given` is what labels of files before this one give.
     pub(super) fn labels(
         &self,
         ledger: &Ledger,

@@ -88,7 +88,7 @@ fn own_scores(
 /// # Errors
 /// [`IntakeError::Conflicts`] where scores differ from what is recorded: then the conflicts are appended once somebody agreed, and
 /// nothing else.
-/// A missing key or recipient, and every row that a rule refuses, is found before anything is appended or charged. A process
+/// A missing key or recipient, and every label that a rule refuses, is found before anything is appended or charged. A process
 /// that is killed leaves the batches before it in place, each label with its charge: the same import appends the rest.
 pub fn import(
     ports: &mut dyn Ports,

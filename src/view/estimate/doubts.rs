@@ -309,7 +309,7 @@ impl Asked<'_> {
                 _ => ("are", "rest", "them"),
             };
             format!(
-                "{names} {are} VOID: nothing may be claimed of {them}. The labels, scores or the fit that {names} {rest} on are \
+                "{names} {are} VOID: nothing may be claimed of {them}. Labels, scores, a fit or a passed audit that {names} {rest} on are \
                  signed by key {key} from its compromise on."
             )
         });

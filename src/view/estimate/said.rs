@@ -101,7 +101,8 @@ impl Estimates<'_> {
     /// What may be said of these values, where `is_recorded` tells whether a value is the one on record.
     pub fn said(&self, is_recorded: impl Fn(&EstimateRecorded) -> bool) -> SaidValues {
         // Where something else is on record, nothing of this may be claimed: an estimate records it first.
-        let claimable = self.facts(true).answer.claimable;
+        let mut answer = self.facts(true).answer;
+        let claimable = answer.claimable.clone();
         let is_claimable = |row: &EstimateRecorded| {
             let mut named = claimable.iter();
             named.any(|name| name == row.policy.as_str())
@@ -112,18 +113,11 @@ impl Estimates<'_> {
             .filter(|(_, row)| is_claimable(row) && !is_recorded(row))
             .map(|(_, row)| row.policy.as_str())
             .collect();
-        let mut answer = self.facts(others.is_empty()).answer;
         if !others.is_empty() {
-            let (names, be) = (
-                answer::names(others.iter().copied()),
-                if others.len() == 1 {
-                    "value of it on record is another"
-                } else {
-                    "values of them on record are others"
-                },
-            );
+            answer = self.facts(false).answer;
+            let names = answer::names(others.iter().copied());
             answer.answer.text.push_str(&format!(
-                " This is what the rows say of {names} now; the {be}: `clover estimate` records this."
+                " The rows now give {names} another value than the one on record: `clover estimate` records it."
             ));
         }
         let values = self.rows.iter().map(|(policy, row)| {

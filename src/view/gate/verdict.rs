@@ -172,7 +172,11 @@ pub fn graded_claims(state: &State) -> impl Iterator<Item = (&ManifestId, Graded
     let decided = gates.filter(|(_, gate)| gate.decided.is_some());
     decided.filter_map(move |(id, gate)| {
         let grade = gates::graded(gate, records.get(id)?, state, now?);
-        let (words, may_be_claimed) = claim(grade);
+        let outcome = gate.decided.as_ref().map(|of| of.outcome);
+        let (words, may_be_claimed) = match claim(grade) {
+            (_, true) if !is_finding(outcome) => (NO_FINDING, false),
+            words => words,
+        };
         let said = GradedClaim {
             grade,
             words,
@@ -180,6 +184,12 @@ pub fn graded_claims(state: &State) -> impl Iterator<Item = (&ManifestId, Graded
         };
         Some((id, said))
     })
+}
+
+/// Whether a gate ended in something that its test found.
+fn is_finding(outcome: Option<Outcome>) -> bool {
+    let none = [Outcome::UndecidedAtNMax, Outcome::Superseded, Outcome::Void];
+    outcome.is_some_and(|of| !none.contains(&of))
 }
 
 /// What a grade lets people say.

@@ -285,14 +285,18 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
         events.extend(file.erased_seq);
         table.row_of(
             events,
-            vec![Cell::text(of_file(file)), Cell::text(held(file))],
+            vec![Cell::text(of_file(file)), Cell::text(held(file, story.key))],
         );
     }
     if !table.rows.is_empty() {
         part.table_or(table, "");
     }
     let columns = [("kind", "entry"), ("by", "by"), ("what", "what it says")];
-    let mut table = Table::new("handouts", "On record before the erasure", &columns);
+    let mut table = Table::new(
+        "handouts",
+        "On record: reports and attestations before the erasure, and every read of a private text",
+        &columns,
+    );
     for of in &story.handouts {
         let cells = vec![
             Cell::text(of.kind.as_str()),
@@ -302,7 +306,7 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
         table.row(of.seq, cells);
     }
     if table.rows.is_empty() {
-        let none = "no read of a private text, no report and no attestation is on record before the erasure";
+        let none = "no read of a private text is on record, and no report or attestation before the erasure";
         part.fact(vec![story.seq], "none", "Handed out", Cell::text(none));
     } else {
         part.table_or(table, "");
@@ -337,8 +341,11 @@ fn of_file(file: &SourceFile) -> String {
     }
 }
 
-fn held(file: &SourceFile) -> String {
+fn held(file: &SourceFile, key: KeyStanding) -> String {
     match (file.subject, file.erased_seq) {
+        (_, Some(seq)) if key == KeyStanding::NoVault => {
+            format!("on record as erased at entry {seq}; its key is NOT CHECKED here")
+        }
         (_, Some(seq)) => format!("erased too, at entry {seq}"),
         (Some(_), None) => {
             "KEPT: it holds these texts too, and can be read until its own subject is erased"

@@ -20,6 +20,7 @@ use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
+use crate::session::confirm;
 use crate::view::gate::verdict;
 use crate::view::report::course;
 use crate::view::report::course::Act;
@@ -323,8 +324,6 @@ fn probes(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> Ta
 
 /// Charges for sealed labels, of which those that no entry names paid for nothing.
 fn charges(chronicle: &Chronicle, experiment: &ExperimentId) -> Tally {
-    // What `confirm unseal` charges names the experiment: an account belongs to none.
-    let end = format!(" of {experiment}: ");
     let entries = chronicle.of(Kind::BudgetCharged).filter(|entry| {
         let named = match &entry.event.payload {
             Payload::BudgetCharged(said) => said.purpose.as_str(),
@@ -332,7 +331,7 @@ fn charges(chronicle: &Chronicle, experiment: &ExperimentId) -> Tally {
         };
         entry.event.experiment() == Some(experiment)
             || chronicle.charged.contains_key(&entry.event.id)
-            || named.starts_with("unseal ") && named.contains(&end)
+            || confirm::is_charge_of(named, experiment)
     });
     let charges: Vec<&ChronicleEntry> = entries.collect();
     let used = charges

@@ -4,11 +4,13 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Grade;
+use crate::event::payload::decision::PromotionIssued;
 use crate::event::payload::gate::Reading;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Side;
 use crate::event::payload::manifest::Test;
 use crate::ground::digest::Digest;
+use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Plot;
@@ -100,7 +102,7 @@ pub fn document(source: &ReportSource<'_>, id: &ManifestId) -> Result<Document, 
     out.parts = vec![
         plan(&chronicle, id, &page),
         looks(&facts, &page),
-        ending(&facts),
+        ending(&facts, (&chronicle, source.state)),
         departures(&chronicle, &facts),
     ];
     let mut units = Chapter::new(
@@ -479,7 +481,7 @@ fn looks(facts: &GateFacts, page: &Page<'_>) -> Chapter {
     part
 }
 
-fn ending(facts: &GateFacts) -> Chapter {
+fn ending(facts: &GateFacts, (chronicle, state): (&Chronicle, &State)) -> Chapter {
     let mut part = Chapter::new(
         "ending",
         "How it ended",
@@ -527,7 +529,10 @@ fn ending(facts: &GateFacts) -> Chapter {
                 "on record, and its gate is exploratory now: nothing may be claimed by it"
                     .to_owned()
             }
-            (None, _) => "stands".to_owned(),
+            (None, None) => {
+                "on record, and its gate has no grade: nothing may rest on it".to_owned()
+            }
+            (None, Some(_)) => until(chronicle, of.seq, state),
         };
         let events = [Some(of.seq), of.revoked_seq]
             .into_iter()
@@ -539,6 +544,19 @@ fn ending(facts: &GateFacts) -> Chapter {
         part.lacks("a promotion", "nothing was promoted on this gate");
     }
     part
+}
+
+/// How long a promotion stands; one that cannot be read again is not said to stand.
+fn until(chronicle: &Chronicle, seq: u64, state: &State) -> String {
+    let mut all = chronicle.of(Kind::PromotionIssued);
+    let found = all.find(|entry| entry.seq == seq);
+    let said = found.and_then(|entry| entry.event.payload.said::<PromotionIssued>());
+    match (said.map(|said| said.expires_at), state.keyring.recorded_at) {
+        (Some(None), _) => "stands".to_owned(),
+        (Some(Some(at)), Some(now)) if now < at => format!("stands until {at}"),
+        (Some(Some(at)), Some(_)) => format!("expired at {at}: it may not be relied on"),
+        _ => "on record; whether it stands is NOT CHECKED".to_owned(),
+    }
 }
 
 fn departures(chronicle: &Chronicle, facts: &GateFacts) -> Chapter {

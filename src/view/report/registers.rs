@@ -18,6 +18,7 @@ use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
 use crate::view::report::made::ReportSource;
 use crate::view::report::picked::PickedTable;
+use crate::view::word;
 
 /// Exploits that were found.
 const EXPLOITS: PickedTable = PickedTable {
@@ -104,7 +105,10 @@ fn risks(source: &ReportSource<'_>, chronicle: &Chronicle) -> Chapter {
         "Assumptions that are not shown to hold, with who answers for going on; stakes by slice; exploits. Other risks are outside of a ledger.",
     );
     if let Some(now) = source.state.keyring.recorded_at {
-        part.table_or(assumed(source, now), "every assumption holds");
+        part.table_or(
+            assumed(source, now),
+            "none that was assessed is short of a pass; those that nobody assessed are not listed",
+        );
     }
     part.table_or(stakes(chronicle), "no slice was classified in the range");
     let table = EXPLOITS.of(chronicle, |_| true);
@@ -167,7 +171,7 @@ fn events(row: &Standing) -> Vec<u64> {
     evidence.into_iter().chain(waiver.flatten()).collect()
 }
 
-/// Slices with their stakes, as they were classified last.
+/// Slices with their stakes, each time that they were classified.
 fn stakes(chronicle: &Chronicle) -> Table {
     let columns = [
         ("iteration", "iteration"),
@@ -183,8 +187,7 @@ fn stakes(chronicle: &Chronicle) -> Table {
             continue;
         };
         for of in &said.slices {
-            let class = serde_json::to_value(of.class).unwrap_or_default();
-            let class = class.as_str().unwrap_or_default().replace('_', " ");
+            let class = word(&of.class).replace('_', " ");
             let cells = vec![
                 Cell::text(said.iteration.to_string()),
                 Cell::text(of.family.to_string()),

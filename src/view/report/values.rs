@@ -326,8 +326,9 @@ fn pair_now(all: &[AnsweredValues], said: &ContrastRecorded) -> (bool, String) {
     if withheld || pair.is_some_and(|pair| pair.is_withheld) || said::is_recorded_withheld(said) {
         return (true, WITHHELD.to_owned());
     }
-    let same =
-        |pair: &said::SaidPair| pair.row.difference == said.difference && pair.row.p == said.p;
+    let numbers =
+        |of: &ContrastRecorded| (of.difference, said::interval_of(of), of.p, of.p_adjusted);
+    let same = |pair: &said::SaidPair| numbers(&pair.row) == numbers(said);
     match pair {
         Some(pair) if same(pair) => (false, pair.reading.to_owned()),
         _ => (

@@ -173,6 +173,8 @@ pub struct Gathered {
     pub confirm: BTreeMap<ItemId, u64>,
     /// The first label that could be read, of any policy and purpose.
     pub first_label: Option<u64>,
+    /// The newest split that was formed before that.
+    pub formed: Option<u64>,
     /// Probability of a label by each design for audits, in millionths.
     pub inclusions: BTreeMap<DesignId, Micro>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
@@ -437,11 +439,8 @@ impl Walk {
         self.found.audits.take(which.experiment, seq, payload);
         if let Payload::ContrastRecorded(contrast) = payload
             && contrast.terms.judge == *which.judge
-            && matches!(
-                contrast.reading,
-                Some(Reading::ToldApart | Reading::NotToldApart)
-            )
             && self.found.first_contrast.is_none()
+            && let Some(Reading::ToldApart | Reading::NotToldApart) = contrast.reading
         {
             self.found.first_contrast = Some((seq, contrast.clone()));
         }
@@ -483,9 +482,8 @@ impl Walk {
             Payload::ScoreConflict(_) => bump(&mut self.counts.conflicts),
             Payload::LabelDesignRegistered(design) => {
                 let stratified = design.strata.as_ref().is_some_and(|of| !of.is_empty());
-                if design.purpose == DesignPurpose::Calibrate && stratified {
-                    self.found.is_stratified = true;
-                }
+                self.found.is_stratified |=
+                    design.purpose == DesignPurpose::Calibrate && stratified;
                 self.draws.design(design);
                 if design.purpose == DesignPurpose::Audit {
                     let known = self.found.inclusions.entry(design.design.clone());
@@ -494,14 +492,13 @@ impl Walk {
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
-                let is_probe = label.purpose == LabelPurpose::Audit;
                 self.found.first_label.get_or_insert(seq);
                 let is_new = self.labels.recorded(seq, label);
-                if !is_probe {
+                if label.purpose != LabelPurpose::Audit {
                     self.moved(seq);
-                }
-                if !is_probe && is_new {
-                    self.draws.label(seq, label);
+                    if is_new {
+                        self.draws.label(seq, label);
+                    }
                 }
             }
             Payload::SplitsListed(said) if said.part == SplitPart::Confirm => {
@@ -509,12 +506,14 @@ impl Walk {
                     self.found.confirm.entry(cluster.clone()).or_insert(seq);
                 }
             }
+            Payload::SplitsFormed(_) if self.found.first_label.is_none() => {
+                self.found.formed = Some(seq);
+            }
             Payload::LabelSealed(_) => self.sealed += 1,
             Payload::LabelRevealed(label) => {
                 self.sealed = self.sealed.saturating_sub(1);
                 self.found.first_label.get_or_insert(seq);
-                let audit = self.purposes.get(&label.design) == Some(&DesignPurpose::Audit);
-                if audit {
+                if self.purposes.get(&label.design) == Some(&DesignPurpose::Audit) {
                     self.labels.revealed(seq, label);
                 }
             }

@@ -118,14 +118,14 @@ impl LabelRates {
 }
 
 impl Gathered {
-    /// Whether a row that counts is of a cluster that was kept for confirm before anybody could read a label: its own can be
-    /// sealed alone.
+    /// Whether a row that counts is of a cluster that a split kept for confirm which was formed before anybody could read a label:
+    /// its own can be sealed alone.
     pub fn is_kept(&self, policy: usize, row: usize) -> bool {
         let prompt = self.dataset.policies[policy].prompts[row];
         let item = &self.prompts.ids()[prompt as usize];
         let item: Option<ItemId> = item.parse().ok();
         let since = item.and_then(|item| self.confirm.get(&item));
-        since.is_some_and(|since| self.first_label.is_none_or(|first| *since < first))
+        since.is_some_and(|since| self.formed.is_some_and(|formed| *since < formed))
     }
 }
 

@@ -160,7 +160,7 @@ fn a_shell_checks_tree_checkpoint_and_signatures() {
 }
 
 /// Changes of a bundle that a shell sees, and what it says of them.
-const SHELL_CHANGES: [Change; 5] = [
+const SHELL_CHANGES: [Change; 6] = [
     (
         "a file is added",
         |at| write(at, "more", "x"),
@@ -180,13 +180,25 @@ const SHELL_CHANGES: [Change; 5] = [
         "both",
     ),
     (
-        "a key that no entry adds",
+        "the key of the log is gone",
         |at| {
-            let one = std::fs::read_dir(at.join("keys")).unwrap().next().unwrap();
-            std::fs::remove_file(one.unwrap().path()).unwrap();
+            std::fs::remove_file(at.join("keys/log.pem")).unwrap();
             resum(at);
         },
-        "",
+        "not signed by keys/log.pem",
+    ),
+    (
+        "a key that no entry adds",
+        |at| {
+            let script = "openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out k.pem && mv k.pem keys/$(openssl pkey -pubin -in k.pem -outform DER | sha256sum | cut -c 1-64).pem";
+            let ran = Command::new("sh")
+                .args(["-c", script])
+                .current_dir(at)
+                .status();
+            assert!(ran.unwrap().success());
+            resum(at);
+        },
+        "keys/ has other keys",
     ),
     (
         "an author is another than the key",

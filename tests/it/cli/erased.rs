@@ -177,7 +177,7 @@ fn an_erasure_is_certified_and_what_it_touches_is_named() {
 fn named_elsewhere(desk: &mut Desk, seq: u64, gone: &BTreeSet<u64>) {
     let verified = desk.ok("verify --recompute").out;
     assert!(
-        verified.contains(&format!("texts are withheld under erasure #{seq}")),
+        verified.contains(&format!("subjects were erased at seq {seq}")),
         "{verified}"
     );
     let retention = report(desk, "retention");

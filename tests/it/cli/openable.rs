@@ -65,7 +65,7 @@ fn labels_that_somebody_left_out_are_missing_beside_sealed_ones() {
 }
 
 #[test]
-fn labels_that_were_sealed_once_others_could_be_read_are_missing() {
+fn nobody_splits_off_a_cluster_whose_labels_could_be_read() {
     let mut desk = desk();
     labels(&mut desk, (0..ROWS).filter(|at| at % 2 == 0));
     desk.ok("import labels labels.csv --design calib");

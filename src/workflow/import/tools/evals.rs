@@ -79,7 +79,7 @@ pub(super) fn rows(
         let line = lines.line(raw);
         match line_of(&Node::new(raw, ""), line, &mut run) {
             Ok(Some(event)) if is_read(&event) => events.push(event),
-            Ok(Some(event)) if event.kind == ERROR => {
+            Ok(Some(event)) if event.kind == ERROR && !event.sample.is_empty() => {
                 let why = event.data.text("message").ok().flatten();
                 let why = why.unwrap_or_else(|| "an error without a message".to_owned());
                 errors.entry(event.sample).or_insert((line, why));
@@ -96,17 +96,22 @@ pub(super) fn rows(
     }
     let texts = texts(&mut gather, &events)?;
     let taken = taken(&events, terms).map_err(|fault| gather.whole(fault))?;
+    let mut failed = BTreeSet::new();
     for event in &events {
         match record(&mut gather, event, &taken, (run.model.as_ref(), &texts)) {
-            Ok(Some(record)) => match errors.remove(&event.sample) {
-                Some((_, why)) => gather.failed(&record, why)?,
+            Ok(Some(record)) => match errors.get(&event.sample) {
+                Some((_, why)) => {
+                    failed.insert(event.sample.clone());
+                    gather.failed(&record, why.clone())?;
+                }
                 None => gather.take(&record, Beside::default())?,
             },
             Ok(None) => {}
             Err(fault) => gather.refuse(event.line, fault)?,
         }
     }
-    for (sample, (line, why)) in errors.into_iter().filter(|(sample, _)| !sample.is_empty()) {
+    errors.retain(|sample, _| !failed.contains(sample));
+    for (sample, (line, why)) in errors {
         let mut record = ToolRecord::new(line, "");
         record.put(row::PROMPT_ID, sample);
         if gather.how.policy.is_none() {

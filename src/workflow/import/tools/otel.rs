@@ -258,7 +258,7 @@ fn score(
         return Ok(Some((record, Err(reason.or(Some(error))))));
     };
     if let Some(error) = event.text(ERROR) {
-        return Ok(Some((record, Err(reason.or(Some(error))))));
+        return Ok(Some((record, Err(Some(error)))));
     }
     // A whole number is a text in this form of JSON.
     let number = match kind.as_str() {
