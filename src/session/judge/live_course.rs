@@ -19,6 +19,7 @@ use crate::judge::error::JudgingError;
 use crate::judge::live::LiveAsk;
 use crate::judge::live::LiveCounts;
 use crate::judge::live::LiveTerms;
+use crate::judge::live_record::HoldRoom;
 use crate::judge::live_record::ReadCall;
 use crate::judge::live_record::Recorder;
 use crate::judge::live_record::RunBatch;
@@ -97,9 +98,9 @@ impl Course<'_> {
         self.of.asks.len() - self.next
     }
 
-    /// How many of the next asks a hold covers beside those that are open, and what it holds; as many as there is room for,
-    /// and all of them where nothing costs anything.
-    fn window(&self, room: Option<u64>) -> (usize, u64) {
+    /// How many of the next asks a hold covers beside those that are open, and what it holds; as many as there is fair room for and one
+    /// at least where it fits, and all of them where nothing costs anything.
+    fn window(&self, room: Option<HoldRoom>) -> (usize, u64) {
         let left = self.unheld();
         let Some(room) = room else {
             return (left, 0);
@@ -109,7 +110,8 @@ impl Course<'_> {
         let most = left.min(self.window.saturating_sub(self.open.len()));
         for more in 0..most {
             let sum = amount.saturating_add(self.bound(self.next + more));
-            if sum > room {
+            let is_first = more == 0 && self.open.is_empty();
+            if sum > room.most || (sum > room.fair && !is_first) {
                 return (more, amount);
             }
             amount = sum;
@@ -157,7 +159,7 @@ impl Course<'_> {
         }
         let room = recorder.room(standing, amount);
         let (more, held) = self.window(room);
-        if room.is_some_and(|room| held > room) {
+        if room.is_some_and(|room| held > room.most) {
             // The open hold covers what is on its way; what waits to be sent again has no room.
             found.settle = None;
             found.is_full = true;

@@ -86,6 +86,15 @@ pub(super) struct RunBatch<'a> {
     pub end: Option<RunEnd>,
 }
 
+/// What there is room for in a hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HoldRoom {
+    /// What leaves as much to other runs of the account.
+    pub fair: u64,
+    /// What account and cap have.
+    pub most: u64,
+}
+
 /// Rows that went on record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BatchCounts {
@@ -278,7 +287,7 @@ impl Recorder<'_> {
 
     /// What is left for a hold once the open one is charged: in the account, and under the cap; none where nothing costs
     /// anything.
-    pub(super) fn room(&self, standing: &ModelRun, amount: u64) -> Option<u64> {
+    pub(super) fn room(&self, standing: &ModelRun, amount: u64) -> Option<HoldRoom> {
         let tariff = self.tariff?;
         let now = append::now(self.ledger);
         let budgets = self.ledger.state().fold::<Budgets>();
@@ -295,7 +304,11 @@ impl Recorder<'_> {
             let spent = standing.settled.saturating_add(amount);
             cap.value().saturating_sub(spent)
         });
-        Some(cap.map_or(left, |cap| cap.min(left)))
+        let of = |left: u64| cap.map_or(left, |cap| cap.min(left));
+        Some(HoldRoom {
+            fair: of(left / 2),
+            most: of(left),
+        })
     }
 
     /// What a hold is charged.
