@@ -248,7 +248,7 @@ fn course(
     let pepper = recorder.home.vault(recorder.ledger.ambient())?.pepper()?;
     let mut asks = rows.asks;
     counts.scored += recorder.answered_before(rows.answered)?;
-    counts.missed += recorder.missed_before(rows.missed)?;
+    counts.missed += recorder.missed_before(&rows.missed)?;
     if asks.is_empty() && open.is_none() {
         return Ok(());
     }
@@ -406,7 +406,7 @@ fn resumed(
             commands.push(recorder.lost(open, (hold, ask)));
             ask.nth += 1;
         }
-        commands.push(recorder.settlement((&run, hold), (charged, charged)));
+        commands.push(Recorder::settlement((&run, hold), (charged, charged)));
     }
     let epoch = open.epoch + 1;
     let said = JudgeRunResumed {

@@ -151,6 +151,10 @@ pub(super) struct Recorder<'a> {
 }
 
 type RowOf = (PolicyId, ItemId, Count);
+/// A row with its score.
+type ScoredRow = (ImportRow, Reading, Micro);
+/// Commands, the blobs that they name, and how many rows have a score by them.
+type SaidScores = (Vec<Command>, Vec<Vec<u8>>, u64);
 
 impl Recorder<'_> {
     /// What is said in the experiment.
@@ -313,7 +317,6 @@ impl Recorder<'_> {
 
     /// What a hold is charged.
     pub(super) fn settlement(
-        &self,
         (run, hold): (&RunId, &RunHold),
         (amount, unknown): (u64, u64),
     ) -> Command {
@@ -350,7 +353,7 @@ impl Recorder<'_> {
     /// Misses of rows whose text was asked about before, and came to nothing.
     pub(super) fn missed_before(
         &mut self,
-        rows: Vec<(ImportRow, CallOf, CallOutcome)>,
+        rows: &[(ImportRow, CallOf, CallOutcome)],
     ) -> Result<u64, SessionError> {
         let commands = rows
             .iter()
@@ -387,7 +390,7 @@ impl Recorder<'_> {
         &mut self,
         good: Vec<(ImportRow, Reading, Micro)>,
         calls: &BTreeMap<RowOf, CallOf>,
-    ) -> Result<(Vec<Command>, Vec<Vec<u8>>, u64), SessionError> {
+    ) -> Result<SaidScores, SessionError> {
         let book = Book {
             home: self.home,
             ledger: &mut *self.ledger,
@@ -476,11 +479,7 @@ impl Recorder<'_> {
         asks: &[LiveAsk],
         calls: &[ReadCall],
         ids: &[EventId],
-    ) -> (
-        Vec<(ImportRow, Reading, Micro)>,
-        Vec<Command>,
-        BTreeMap<RowOf, CallOf>,
-    ) {
+    ) -> (Vec<ScoredRow>, Vec<Command>, BTreeMap<RowOf, CallOf>) {
         let (mut good, mut missed, mut of_rows) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (call, id) in calls.iter().zip(ids) {
             let ask = &asks[call.at];
@@ -508,7 +507,7 @@ impl Recorder<'_> {
         let mut settled = standing.settled;
         if let (Some(hold), Some(of)) = (&standing.hold, batch.settle) {
             settled = settled.saturating_add(of.0);
-            commands.push(self.settlement((run, hold), of));
+            commands.push(Self::settlement((run, hold), of));
         }
         if let (Some(tariff), Some((asks, amount))) = (self.tariff, batch.hold) {
             let name =

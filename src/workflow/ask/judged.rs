@@ -160,6 +160,9 @@ impl JudgePlan {
     }
 
     /// Its canonical bytes.
+    ///
+    /// # Panics
+    /// Never: a plan holds texts and small integers.
     pub fn to_bytes(&self) -> Vec<u8> {
         canon::to_bytes(&self.document()).expect("BUG: a plan holds texts and small integers")
     }

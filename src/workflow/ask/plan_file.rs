@@ -155,7 +155,7 @@ mod tests {
             match read(text.as_bytes()).unwrap_err() {
                 PlanFileError::Member { member: found, .. } => assert_eq!(found, member, "{more}"),
                 PlanFileError::Yaml(_) => assert_eq!(member, "", "{more}"),
-                error => panic!("{more}: {error}"),
+                error @ PlanFileError::Plan(_) => panic!("{more}: {error}"),
             }
         }
         let other = SHORT.replace("judge_plan/1", "judge_plan/2");
