@@ -64,6 +64,8 @@ fn prepare(home: &Home<'_>, of: &Double, (rows, amount): (u64, u64), auth: &str)
     };
     let text: String = (0..rows).map(row).collect();
     std::fs::write(work.join("base_responses.jsonl"), text).unwrap();
+    let text: String = (rows..2 * rows).map(row).collect();
+    std::fs::write(work.join("other_responses.jsonl"), text).unwrap();
     for n in [1, 2] {
         let plan = format!(
             "plan: judge_plan/1\njudge: live-{n}\nendpoint: sim\nmodel: m-{n}\npin: m-{n}-2026-01-15\ndecoding: {{temperature_micro: 0}}\n"
@@ -169,7 +171,10 @@ fn two_runs_on_an_account_that_is_too_small_for_both_never_overdraw_it() {
     let honest = double(r#"{"do":{"delay_ms":5}}"#, None);
     prepare(&home, &honest, (ROWS, AMOUNT), "none");
     let start = |judge: u64| {
-        let mut child = home.command(&words(&ask(judge)));
+        // Each has rows of its own: two processes that name one item first, at one moment, are not held here.
+        let file = if judge == 1 { "base" } else { "other" };
+        let line = ask(judge).replace("base_responses", &format!("{file}_responses"));
+        let mut child = home.command(&words(&line));
         child
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
