@@ -63,11 +63,14 @@ pub struct EndpointProbe {
     pub stopped: Option<String>,
 }
 
-fn stopped(reason: StopReason) -> String {
+/// Why nothing more was sent.
+pub fn stopped(reason: StopReason) -> String {
     match reason {
         StopReason::Denied => "the endpoint refuses the key".to_owned(),
         StopReason::Foreign => "the endpoint answers with something that is no JSON".to_owned(),
         StopReason::Interrupted => "somebody stopped it".to_owned(),
+        StopReason::Capped => "the account or the cap has no room for the next ask".to_owned(),
+        StopReason::Mismatched => "another model answers than is pinned".to_owned(),
         StopReason::Patience { wait } => {
             let seconds = wait / SECOND;
             format!("the endpoint asks to wait {seconds} seconds, longer than patience lasts")

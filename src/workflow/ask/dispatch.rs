@@ -61,6 +61,10 @@ pub enum StopReason {
     Foreign,
     /// Somebody asked to stop.
     Interrupted,
+    /// The account or the cap has no room for what has to be sent again.
+    Capped,
+    /// Another model answered than is pinned.
+    Mismatched,
     /// The endpoint asks to wait longer than patience lasts.
     Patience {
         /// How long.
@@ -338,6 +342,16 @@ impl Dispatch {
             all.into_iter().partition(|(_, of)| !of.attempts.is_empty());
         let tried = tried.into_iter().map(|(place, of)| (place, of.attempts));
         (tried.collect(), fresh.len() as u64)
+    }
+
+    /// Attempts that may have been billed, of asks that came to nothing yet, by their places.
+    pub fn maybe_billed(&self) -> Vec<(u64, u64)> {
+        let all = self.waiting.iter().chain(&self.open);
+        let maybe = all.map(|(place, of)| {
+            let maybe = of.attempts.iter().filter(|of| of.class.is_maybe_billed());
+            (*place, maybe.count() as u64)
+        });
+        maybe.filter(|(_, maybe)| *maybe > 0).collect()
     }
 
     /// Asks that are sent and not heard of.
