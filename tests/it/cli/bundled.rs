@@ -48,7 +48,7 @@ fn holds(desk: &mut Desk, bundle: &str) -> String {
 }
 
 /// A small ledger of two experiments, with a blob and a budget.
-fn two_experiments() -> Desk {
+pub(super) fn two_experiments() -> Desk {
     let mut desk = Desk::with_ledger();
     for id in ["one", "two"] {
         desk.ok_words(&[
