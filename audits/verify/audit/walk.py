@@ -59,9 +59,9 @@ def judge(state, report, entry, rules):
     broken = set()
     for name, rule in rules:
         problem = unless_it_fails(rule, state, entry)
-        if problem:
+        for one in problem if isinstance(problem, list) else [problem] if problem else []:
             broken.add(name)
-            report.add(entry.position, name, *problem)
+            report.add(entry.position, name, *one)
     return broken
 
 
