@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::verify;
 use crate::cli::verify::Args;
+use crate::export::bundle;
 use crate::export::bundle::OpenBundle;
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
@@ -70,6 +71,9 @@ pub(super) fn check(
     broken.extend(opened.broken_files()?);
     broken.extend(opened.disagreements(&contents, &report)?);
     report.add_bundle_findings(broken);
+    report
+        .not_checked
+        .extend(bundle::not_checked(&contents, &report));
     verify::hold_older(ctx, &mut report);
     verify::vouch(ctx, args, Some(&origin), &mut report)?;
     Ok(report)
