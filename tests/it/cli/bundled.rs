@@ -160,7 +160,50 @@ fn a_shell_checks_tree_checkpoint_and_signatures() {
 }
 
 /// Changes of a bundle that a shell sees, and what it says of them.
-const SHELL_CHANGES: [Change; 6] = [
+const SHELL_CHANGES: [Change; 11] = [
+    (
+        "a file of no known place",
+        |at| {
+            write(at, "VERDICT.txt", "VERIFIED");
+            resum(at);
+        },
+        "no place",
+    ),
+    (
+        "a line behind the signatures",
+        |at| {
+            append(&at.join("checkpoint"));
+            resum(at);
+        },
+        "other lines than its text",
+    ),
+    (
+        "a text before a key",
+        |at| {
+            let key = read(at, "keys/log.pem");
+            write(at, "keys/log.pem", &format!("owner: Somebody\n{key}"));
+            resum(at);
+        },
+        "other bytes than those of its key",
+    ),
+    (
+        "a field twice",
+        |at| {
+            let said = read(at, "bundle.json").replacen("{\n", "{\n  \"withheld\": 5,\n", 1);
+            write(at, "bundle.json", &said);
+            resum(at);
+        },
+        "other fields",
+    ),
+    (
+        "no newline at the end",
+        |at| {
+            let lines = read(at, "entries.jsonl");
+            write(at, "entries.jsonl", lines.trim_end());
+            resum(at);
+        },
+        "no newline",
+    ),
     (
         "a file is added",
         |at| write(at, "more", "x"),
