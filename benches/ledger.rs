@@ -95,6 +95,7 @@ fn signer(byte: u8) -> Signer {
 
 fn score(n: u64) -> Command {
     let payload = ScoreRecorded {
+        call: None,
         draw: Count::new(0).unwrap(),
         item: format!("arena_{n}").parse().unwrap(),
         judge: "gpt-4.1-nano-2025-04-14".parse().unwrap(),

@@ -1,6 +1,7 @@
 //! `clover endpoint`: what a model behind HTTP can do, and a double of an endpoint to try it with.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -123,6 +124,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     }
 }
 
+/// Where the options of a probe say that the key is.
+fn named(args: &ProbeArgs) -> (Option<&str>, Option<&Path>) {
+    (args.key_env.as_deref(), args.key_file.as_deref())
+}
+
 /// Where a probe asks.
 struct ProbedPlace {
     name: EndpointId,
@@ -142,7 +148,7 @@ impl ProbedPlace {
             return Self::registered(ctx, &endpoint_terms::found(endpoints, &id)?.said, args);
         }
         let url = args.url.as_deref().unwrap_or_default();
-        let key = key(ctx, args)?;
+        let key = key(ctx, named(args))?;
         Ok(Self {
             name: EndpointId::new("probed")
                 .map_err(|error| CliError::usage(error.to_string(), PROBE_HELP))?,
@@ -173,18 +179,7 @@ impl ProbedPlace {
                 terms::show_command(&said.endpoint),
             ));
         }
-        let usual = terms::key_variable(&said.endpoint);
-        let key = match key(ctx, args)? {
-            None if said.auth != AuthForm::None => {
-                let missing = || {
-                    let message = format!("the key of {}: {usual} is not set", said.endpoint);
-                    CliError::input(message, format!("export {usual}=…"))
-                };
-                let text = ctx.variable(&usual).ok_or_else(missing)?;
-                Some(Secret::new(text.trim().to_owned()))
-            }
-            key => key,
-        };
+        let key = key_of(ctx, said, named(args))?;
         Ok(Self {
             name: said.endpoint.clone(),
             url: said.url.clone(),
@@ -195,9 +190,12 @@ impl ProbedPlace {
     }
 }
 
-/// The key of an endpoint; none where no option names one.
-fn key(ctx: &Ctx<'_>, args: &ProbeArgs) -> Result<Option<Secret>, CliError> {
-    let text = match (&args.key_env, &args.key_file) {
+/// A key that an option names; none where none does.
+fn key(
+    ctx: &Ctx<'_>,
+    (variable, file): (Option<&str>, Option<&Path>),
+) -> Result<Option<Secret>, CliError> {
+    let text = match (variable, file) {
         (None, None) => return Ok(None),
         (Some(name), _) => {
             let missing = || {
@@ -216,6 +214,44 @@ fn key(ctx: &Ctx<'_>, args: &ProbeArgs) -> Result<Option<Secret>, CliError> {
         }
     };
     Ok(Some(Secret::new(text.trim().to_owned())))
+}
+
+/// The key of a registered endpoint: from where an option says, else from its own variable; none where it takes none.
+pub(super) fn key_of(
+    ctx: &Ctx<'_>,
+    said: &EndpointRegistered,
+    named: (Option<&str>, Option<&Path>),
+) -> Result<Option<Secret>, CliError> {
+    let usual = terms::key_variable(&said.endpoint);
+    match key(ctx, named)? {
+        None if said.auth != AuthForm::None => {
+            let missing = || {
+                let message = format!("the key of {}: {usual} is not set", said.endpoint);
+                CliError::input(message, format!("export {usual}=…"))
+            };
+            let text = ctx.variable(&usual).ok_or_else(missing)?;
+            Ok(Some(Secret::new(text.trim().to_owned())))
+        }
+        key => Ok(key),
+    }
+}
+
+/// The desk of a registered endpoint.
+pub(super) fn desk(
+    said: &EndpointRegistered,
+    key: Option<Secret>,
+    help: &str,
+) -> Result<HttpDesk, CliError> {
+    let connection = Connection {
+        auth: said.auth,
+        key,
+        proxy: None,
+        timeouts: Timeouts::default(),
+        url: said.url.clone(),
+        headers: dialect::headers(said.dialect),
+    };
+    let opened = HttpDesk::open(&connection);
+    opened.map_err(|error| CliError::input(error.to_string(), help))
 }
 
 fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {

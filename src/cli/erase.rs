@@ -1,6 +1,8 @@
 //! `clover erase SUBJECT`: the event first, since a rule may refuse it; then the key is destroyed. A run that
 //! stopped between the two is finished by the same command.
 
+use std::collections::BTreeSet;
+
 use crate::cli::blob;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -8,12 +10,21 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::ports;
 use crate::cli::submit;
+use crate::event::Kind;
+use crate::event::Payload;
 use crate::event::payload::custody::SubjectErased;
+use crate::event::payload::judge::ScoreRecorded;
+use crate::ground::digest::Digest;
 use crate::ground::shell;
+use crate::ledger::KindQuery;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::read::LogEntry;
 use crate::session::SessionError;
 use crate::session::custody::CustodyError;
 use crate::session::custody::erasure;
 use crate::session::custody::erasure::Erasure;
+use crate::session::listing;
 use crate::view::View;
 use crate::view::blob as view;
 
@@ -35,9 +46,43 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
+/// The subject that was named; whoever names an item is told under which subjects its texts are kept.
+fn named(ledger: &Ledger, text: &str) -> Result<Digest, CliError> {
+    if let Some(subject) = Digest::from_hex(text) {
+        return Ok(subject);
+    }
+    let wanted = |read: &LogEntry| {
+        let said = read.event.payload.said::<ScoreRecorded>();
+        said.is_some_and(|score| score.item.as_str() == text)
+    };
+    let query = KindQuery {
+        kind: Kind::ScoreRecorded,
+        takes: &wanted,
+    };
+    let mut subjects = BTreeSet::new();
+    listing::each::<LedgerError>(ledger, &query, (0, ledger.size()), |read| {
+        if let Payload::ScoreRecorded(score) = &read.event.payload {
+            let texts = [&score.prompt, &score.response].into_iter().flatten();
+            subjects.extend(texts.map(|text| text.subject));
+        }
+        Ok(true)
+    })?;
+    let Some(first) = subjects.first() else {
+        return blob::digest("subject", text);
+    };
+    let all: Vec<_> = subjects.iter().map(Digest::to_hex).collect();
+    Err(CliError::usage(
+        format!(
+            "{text} is an item and no subject; its texts are kept under these, and each is erased by itself: {}",
+            all.join(", ")
+        ),
+        format!("clover erase {first} --basis TEXT", first = first.to_hex()),
+    ))
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
-    let subject = blob::digest("subject", &args.subject)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
+    let subject = named(&ledger, &args.subject)?;
     if ledger.is_slate() {
         return Err(ports::first_on_record());
     }

@@ -1,6 +1,7 @@
 //! `clover guide`: four questions, and the commands of the case that the answers make.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -311,6 +312,10 @@ fn case(ctx: &mut Ctx<'_>, args: Args) -> Result<GuideCase, CliError> {
         labels: labels.map(|of| of.file(Brings::Labels)),
         probes: probes.map(|of| of.file(of.brings().unwrap_or(Brings::Scores))),
         apart: texts.apart(),
+        written: guide::WRITTEN
+            .into_iter()
+            .filter(|name| ambient::is_file(&ctx.path(Path::new(name))))
+            .collect(),
         texts: texts.file(Brings::Texts),
     };
     let missing = |option: &str| {
@@ -377,6 +382,7 @@ mod tests {
                                 texts: GuideFile::unread("rows", "rows"),
                                 share: None,
                                 apart: None,
+                                written: BTreeSet::new(),
                             },
                         };
                         let view = guide::guide(&case, None);

@@ -13,6 +13,7 @@ use crate::cli::intake::Parse;
 use crate::cli::intake::SealOptions;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
+use crate::cli::record;
 use crate::cli::wallet;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
@@ -160,6 +161,11 @@ pub(super) fn take(
     beyond_the_draw(ctx, &ledger, &request, &plan);
     if args.dry_run {
         return Ok(facts.rehearsed());
+    }
+    if facts.sealed.new > 0
+        && let Some(text) = &args.sealing.reveal_by
+    {
+        record::deadline(now, text)?;
     }
     if let Some(named) = args.sealing.to.as_ref().filter(|_| facts.sealed.new > 0) {
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);

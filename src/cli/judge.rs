@@ -7,6 +7,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files::Scores;
+use crate::cli::judge_ask;
 use crate::cli::judge_compare;
 use crate::cli::judge_drift;
 use crate::cli::judge_rows::Desk;
@@ -31,6 +32,13 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover judge run --judge llm --rows sim/responses --known sim/known.json -- python3 judge.py"
     )]
     Run(JudgeRunArgs),
+    /// Let a model behind HTTP score rows, as a run on record: held, sent, answered, settled
+    #[command(
+        help_template = CLOSE,
+        override_usage = "clover judge ask --plan <FILE> --rows <PATH> [OPTIONS]",
+        after_help = "Example:\n  clover judge ask --plan plan.yaml --rows rows --account judges --cap-usd 2"
+    )]
+    Ask(Box<judge_ask::Args>),
     /// Which of two judges agrees better with the labels of the same rows
     #[command(after_help = "Example:\n  clover judge compare llm llm-2")]
     Compare(judge_compare::Args),
@@ -208,6 +216,7 @@ pub(super) struct JudgeCheckArgs {
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Run(args) => score(ctx, args),
+        Verb::Ask(args) => judge_ask::run(ctx, args),
         Verb::Compare(args) => judge_compare::run(ctx, args),
         Verb::List => list(ctx),
         Verb::RescoreCheck(args) => check(ctx, args),

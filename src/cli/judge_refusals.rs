@@ -14,6 +14,35 @@ use crate::workflow::judge::agreement::AgreementError;
 const HELP: &str = "clover judge run --help";
 const DRIFT_HELP: &str = "clover judge drift --help";
 
+/// What stops a judge behind HTTP before it asks.
+fn live(message: String, error: &JudgingError) -> CliError {
+    match error {
+        JudgingError::NoEndpoint(_) => CliError::not_found(message, "clover endpoint list"),
+        JudgingError::UnknownAccount(_) => CliError::not_found(message, "clover budget list"),
+        JudgingError::NoAccount => CliError::usage(message, "the same command with --account ID"),
+        JudgingError::NeedsYes { .. } => CliError::usage(message, "the same command with --yes"),
+        JudgingError::Overlong { .. } => CliError::input(message, "clover judge ask --help"),
+        JudgingError::NoCall { .. } => CliError::integrity("damaged", message, "clover verify"),
+        JudgingError::Unpriced { .. } => CliError::refused(message, "clover price import --help"),
+        JudgingError::NoSpender { .. } => CliError::refused(message, "clover budget list"),
+        JudgingError::TakenOver(_) => {
+            CliError::refused(message, "clover log --kind judge_run.resumed")
+        }
+        JudgingError::AskedElsewhere {
+            experiment, judge, ..
+        } => {
+            let place = experiment.as_ref();
+            let place = place.map_or_else(String::new, |of| format!(" --experiment {of}"));
+            CliError::refused(message, format!("clover estimate --judge {judge}{place}"))
+        }
+        JudgingError::OtherRows(_) => CliError::refused(
+            message,
+            "the same command with the rows that it was opened with",
+        ),
+        _ => CliError::refused(message, "clover status"),
+    }
+}
+
 impl From<JudgingError> for CliError {
     fn from(error: JudgingError) -> Self {
         let message = error.to_string();
@@ -45,6 +74,18 @@ impl From<JudgingError> for CliError {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
+            JudgingError::NoEndpoint(_)
+            | JudgingError::UnknownAccount(_)
+            | JudgingError::NoAccount
+            | JudgingError::Unpriced { .. }
+            | JudgingError::NoSpender { .. }
+            | JudgingError::NeedsYes { .. }
+            | JudgingError::Overlong { .. }
+            | JudgingError::NoCall { .. }
+            | JudgingError::Busy(_)
+            | JudgingError::TakenOver(_)
+            | JudgingError::AskedElsewhere { .. }
+            | JudgingError::OtherRows(_) => live(message, &error),
             JudgingError::NotRegistered { .. } => {
                 Self::not_found(message, "clover judge run --judge ID --rows PATH")
             }

@@ -1,6 +1,7 @@
 //! What a judge's verbs take: the judge as it was asked for, its rows, and the ledger.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
@@ -57,8 +58,8 @@ fn known(
 }
 
 /// What a program is told in every ask.
-fn prompt(ctx: &mut Ctx<'_>, common: &JudgeArgs) -> Result<String, CliError> {
-    let Some(path) = &common.prompt else {
+pub(super) fn told(ctx: &mut Ctx<'_>, file: Option<&Path>) -> Result<String, CliError> {
+    let Some(path) = file else {
         return Ok(String::new());
     };
     let text = String::from_utf8(ctx.read(path)?).ok();
@@ -113,7 +114,7 @@ fn scale(common: &JudgeArgs) -> Result<Option<ScaleEnds>, CliError> {
 fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
         .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP))?;
-    let prompt = prompt(ctx, common)?;
+    let prompt = told(ctx, common.prompt.as_deref())?;
     let known = known(ctx, common)?;
     let model = model(ctx, common, scores)?;
     Ok(JudgeSpec {
@@ -126,7 +127,7 @@ fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSp
 }
 
 /// Rows that `clover import rows` took in.
-fn held(
+pub(super) fn held(
     ctx: &mut Ctx<'_>,
     (home, ledger): (&Home, &Ledger),
     experiment: &ExperimentId,

@@ -59,6 +59,7 @@ mod intake_refusals;
 mod intake_verbs;
 mod iterate;
 mod judge;
+mod judge_ask;
 mod judge_compare;
 mod judge_drift;
 mod judge_refusals;

@@ -76,6 +76,19 @@ pub(super) fn time(text: &str) -> Result<Timestamp, CliError> {
     })
 }
 
+/// A time until which something has to be shown; one that has passed is refused, since it would be a breach at once.
+pub(super) fn deadline(now: Timestamp, text: &str) -> Result<Timestamp, CliError> {
+    let by = time(text)?;
+    if by > now {
+        return Ok(by);
+    }
+    let message = format!("--reveal-by {text}: expected a time to come, it is {now} now");
+    Err(CliError::usage(
+        message,
+        "the same command with a later --reveal-by",
+    ))
+}
+
 pub(super) fn experiment_id(text: &str) -> Result<ExperimentId, CliError> {
     text.parse().map_err(|error| {
         CliError::usage(

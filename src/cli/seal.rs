@@ -141,7 +141,7 @@ fn value(ctx: &mut Ctx<'_>, text: &str) -> Result<Micro, CliError> {
 fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<View, CliError> {
     let place = place(&args.row)?;
     let value = value(ctx, &args.value)?;
-    let reveal_by = record::time(&args.reveal_by)?;
+    let reveal_by = record::deadline(ctx.ambient().now(), &args.reveal_by)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let custodian = wallet::resolve(ctx, ledger.state(), &args.to)?;
     let to = (&custodian, reveal_by);

@@ -486,6 +486,7 @@ mod tests {
                         subject: Digest([3; 32]),
                     });
                     let score = ScoreRecorded {
+                        call: None,
                         draw: Count::new(3).unwrap(),
                         item: item.parse().unwrap(),
                         judge: "judge-1".parse().unwrap(),

@@ -104,6 +104,13 @@ use crate::payload::label::LabelRevealed;
 use crate::payload::label::LabelScaleDeclared;
 use crate::payload::label::LabelSealed;
 use crate::payload::label::SealAccepted;
+use crate::payload::model_runs::BudgetReserved;
+use crate::payload::model_runs::BudgetSettled;
+use crate::payload::model_runs::CallRecorded;
+use crate::payload::model_runs::JudgeRunClosed;
+use crate::payload::model_runs::JudgeRunOpened;
+use crate::payload::model_runs::JudgeRunResumed;
+use crate::payload::model_runs::ScoreMissed;
 use crate::payload::model_terms::EndpointRegistered;
 use crate::payload::model_terms::PriceTableRegistered;
 use crate::payload::ope::LogprobsChecked;
@@ -245,6 +252,11 @@ pub fn natural_key_of(kind: Kind, experiment: &ExperimentId, fields: &[&str]) ->
     let mut parts = vec![kind.as_str(), experiment.as_str()];
     parts.extend_from_slice(fields);
     natural_key_digest(&parts)
+}
+
+/// The natural key of a call of an ask.
+pub fn call_key(ask: &Digest, nth: Count) -> Digest {
+    natural_key_digest(&(Kind::CallRecorded.as_str(), ask, nth))
 }
 
 /// The natural key of the score of a draw, of ids as texts.
@@ -547,6 +559,13 @@ registry! {
         ScoreScaleDeclared   "score.scale_declared" 1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         EndpointRegistered   "endpoint.registered"  1  by Signers::Role(Registrar), Anywhere,      unique [endpoint];
         PriceTableRegistered "price_table.registered" 1 by Signers::Role(Registrar), Anywhere,     unique [prices];
+        JudgeRunOpened       "judge_run.opened"     1  by Signers::Role(Scorer),    Anywhere,      unique [run];
+        JudgeRunResumed      "judge_run.resumed"    1  by Signers::Role(Scorer),    Anywhere,      unique [run, epoch];
+        JudgeRunClosed       "judge_run.closed"     1  by Signers::Role(Scorer),    Anywhere,      unique [run];
+        BudgetReserved       "budget.reserved"      1  by Signers::Spenders,        Anywhere,      unique [hold];
+        BudgetSettled        "budget.settled"       1  by Signers::Spenders,        Anywhere,      unique [hold];
+        CallRecorded         "call.recorded"        1  by Signers::Role(Scorer),    Anywhere,      unique [ask, nth];
+        ScoreMissed          "score.missed"         1  by Signers::Role(Scorer),    Experiment,    unique [judge, policy, item, draw, nth];
         // The next kind goes here.
     }
     retired {
@@ -667,6 +686,7 @@ mod tests {
     fn the_key_of_a_score_needs_no_score() {
         let experiment: ExperimentId = "exp-1".parse().unwrap();
         let score = ScoreRecorded {
+            call: None,
             draw: Count::new(7).unwrap(),
             item: "unit 1".parse().unwrap(),
             judge: "judge-1".parse().unwrap(),

@@ -245,6 +245,21 @@ rules! {
     Endpoint "endpoint" next "clover endpoint list":
         "an endpoint of models takes plain http to another machine unsaid, or rows without terms (`ENDPOINTS.md`)"
         => "see where texts would go, and ask whoever registered it; another name registers it anew";
+    Run "run" next "clover judge list":
+        "a run of a judge behind HTTP that is none: a second one of a judge, a call of an older epoch or of more asks than it has, or an end that says something else than its calls (`ENDPOINTS.md`)"
+        => "count the calls of the run; do not rely on scores that it gave";
+    Ask "ask" next "clover log --kind call.recorded":
+        "an ask that was asked again after an answer, a score without one, or an answer of another model than is pinned (`ENDPOINTS.md`)"
+        => "read every call of the ask: of several answers somebody chose one";
+    Price "price" next "clover price list":
+        "a run without prices or an account, or a call that costs something else than its tokens and the table give (`ENDPOINTS.md`)"
+        => "compute the cost from the tokens and the table; compare with the provider's page";
+    Hold "hold" next "clover budget list":
+        "money that was spent without being held, held twice, or settled below what its calls cost (`ENDPOINTS.md`)"
+        => "compare what was charged with the provider's page, and open a new account for what is missing";
+    Source "source" next "clover log --kind call.recorded":
+        "a score or a miss of a judge behind HTTP that no call on record gave about the same texts, or a judge without its endpoint (`ENDPOINTS.md`)"
+        => "do not use the score: nobody knows who gave it";
     Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";

@@ -466,12 +466,18 @@ fn key_compromised(
     }
 }
 
+/// The number that an event is known for: of a score, and of a call that gave one; else 0.
+pub(crate) fn number(payload: &Payload) -> u64 {
+    match payload {
+        Payload::ScoreRecorded(score) => said(score.score_micro.value()),
+        Payload::CallRecorded(call) => call.score_micro.map_or(0, |score| said(score.value())),
+        _ => 0,
+    }
+}
+
 /// What every event gives to and needs from the digests of earlier entries; its natural key is at hand.
 pub fn facts(event: &ProposedEvent<'_>, natural_key: Option<Digest>, facts: &mut Vec<Fact>) {
-    let said = match &event.event.payload {
-        Payload::ScoreRecorded(score) => said(score.score_micro.value()),
-        _ => 0,
-    };
+    let said = number(&event.event.payload);
     header_facts(event.seq, event.event.id, said, &event.event.header, facts);
     if let Some(digest) = natural_key {
         facts.push(Fact::Gives {

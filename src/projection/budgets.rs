@@ -25,7 +25,12 @@ use serde::Deserialize;
 use serde::Serialize;
 
 /// Kinds that move it.
-pub const READS: &[Kind] = &[Kind::BudgetOpened, Kind::BudgetCharged];
+pub const READS: &[Kind] = &[
+    Kind::BudgetCharged,
+    Kind::BudgetOpened,
+    Kind::BudgetReserved,
+    Kind::BudgetSettled,
+];
 
 /// What an account pays for; its unit says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +83,8 @@ pub struct Account {
     pub amount: u64,
     /// Charges, of all periods.
     pub charges: u64,
+    /// What is held, by quarter.
+    pub held: Vec<(Option<Quarter>, u64)>,
     /// The last charge.
     pub last_seq: Option<u64>,
     /// The entry that opened it.
@@ -111,19 +118,57 @@ impl Account {
         }
     }
 
+    /// Held in the period that holds `at`.
+    pub fn held(&self, at: Timestamp) -> u64 {
+        amount_of(&self.held, self.period_of(at))
+    }
+
     /// Charged in the period that holds `at`.
     pub fn spent(&self, at: Timestamp) -> u64 {
-        let period = self.period_of(at);
-        self.spent
-            .iter()
-            .find(|(of, _)| *of == period)
-            .map_or(0, |(_, spent)| *spent)
+        amount_of(&self.spent, self.period_of(at))
     }
 
     /// Left in the period that holds `at`.
     pub fn left(&self, at: Timestamp) -> u64 {
-        self.amount.saturating_sub(self.spent(at))
+        let taken = self.spent(at).saturating_add(self.held(at));
+        self.amount.saturating_sub(taken)
     }
+}
+
+/// Amounts by the quarter in which they count.
+type Amounts = Vec<(Option<Quarter>, u64)>;
+
+fn amount_of(all: &Amounts, period: Option<Quarter>) -> u64 {
+    let mut all = all.iter();
+    let found = all.find(|(of, _)| *of == period);
+    found.map_or(0, |(_, amount)| *amount)
+}
+
+fn add(all: &mut Amounts, period: Option<Quarter>, amount: u64) {
+    match all.iter_mut().find(|(of, _)| *of == period) {
+        Some((_, sum)) => *sum = sum.saturating_add(amount),
+        None => all.push((period, amount)),
+    }
+}
+
+fn take(all: &mut Amounts, period: Option<Quarter>, amount: u64) {
+    for (of, sum) in all.iter_mut() {
+        if *of == period {
+            *sum = sum.saturating_sub(amount);
+        }
+    }
+}
+
+/// Money that is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldAmount {
+    /// The account.
+    pub account: AccountId,
+    /// How much.
+    pub amount: u64,
+    /// The quarter that it counts in; `None` where the account never refills.
+    pub quarter: Option<Quarter>,
 }
 
 /// The account that pays for accepted patches: the one that is named, else the one that was opened first; never one that an
@@ -169,6 +214,8 @@ pub struct PatchCharge {
 pub struct Budgets {
     /// By name.
     pub accounts: BTreeMap<AccountId, Account>,
+    /// What is held, by the name of the hold.
+    pub holds: BTreeMap<String, HeldAmount>,
     /// Charges to accounts of patches: what may pay for an acceptance.
     pub patches: BTreeMap<EventId, PatchCharge>,
     /// Charges to accounts of peeks: what may pay for opening a label.
@@ -182,6 +229,7 @@ impl Fold for Budgets {
                 let account = Account {
                     amount: opened.amount.value(),
                     charges: 0,
+                    held: Vec::new(),
                     last_seq: None,
                     opened_seq: event.seq(),
                     period: opened.period,
@@ -219,10 +267,30 @@ impl Fold for Budgets {
                         // No event names a charge to another account.
                         _ => {}
                     }
-                    match account.spent.iter_mut().find(|(of, _)| *of == period) {
-                        Some((_, spent)) => *spent = spent.saturating_add(amount),
-                        None => account.spent.push((period, amount)),
-                    }
+                    add(&mut account.spent, period, amount);
+                }
+            }
+            Payload::BudgetReserved(said) => {
+                if let Some(account) = self.accounts.get_mut(&said.account) {
+                    let quarter = account.period_of(event.recorded_at());
+                    let amount = said.amount.value();
+                    add(&mut account.held, quarter, amount);
+                    let held = HeldAmount {
+                        account: said.account.clone(),
+                        amount,
+                        quarter,
+                    };
+                    self.holds.insert(said.hold.as_str().to_owned(), held);
+                }
+            }
+            Payload::BudgetSettled(said) => {
+                if let Some(held) = self.holds.remove(said.hold.as_str())
+                    && let Some(account) = self.accounts.get_mut(&held.account)
+                {
+                    take(&mut account.held, held.quarter, held.amount);
+                    add(&mut account.spent, held.quarter, said.amount.value());
+                    account.charges += u64::from(said.amount.value() > 0);
+                    account.last_seq = Some(event.seq());
                 }
             }
             _ => {}
@@ -238,35 +306,56 @@ impl Fold for Budgets {
     }
 }
 
+/// Whoever takes from an account has a role that may.
+fn check_spender(
+    state: &State,
+    event: &ProposedEvent<'_>,
+    account: &Account,
+    breaches: &mut Vec<Breach>,
+) {
+    if let Some(author) = state.keyring.keys.get(&event.event.header.author)
+        && author.end.is_none()
+        && !author
+            .roles
+            .as_slice()
+            .iter()
+            .any(|role| account.spenders.contains(*role))
+    {
+        let found = format!("key of {} with roles {}", author.holder, author.roles);
+        breaches.push(Breach::new(
+            RuleName::Role,
+            format!("a key with one of the roles {}", account.spenders),
+            found,
+        ));
+    }
+}
+
 /// A charge names an account, by a role that may spend from it, for no more than is left.
 #[derive(Clone, Copy, Debug)]
 pub struct Balance;
 
 impl Rule for Balance {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
-        let Payload::BudgetCharged(charged) = &event.event.payload else {
-            return;
+        let budgets = state.fold::<Budgets>();
+        let id = match &event.event.payload {
+            Payload::BudgetCharged(charged) => &charged.account,
+            Payload::BudgetReserved(said) => &said.account,
+            Payload::BudgetSettled(said) => match budgets.holds.get(said.hold.as_str()) {
+                Some(held) => &held.account,
+                // The rule `hold` refuses it.
+                None => return,
+            },
+            _ => return,
         };
-        let Some(account) = state.fold::<Budgets>().accounts.get(&charged.account) else {
-            let found = format!("{}, never opened", charged.account);
+        let Some(account) = budgets.accounts.get(id) else {
+            let found = format!("{id}, never opened");
             breaches.push(Breach::new(RuleName::Account, "an open account", found));
             return;
         };
-        if let Some(author) = state.keyring.keys.get(&event.event.header.author)
-            && author.end.is_none()
-            && !author
-                .roles
-                .as_slice()
-                .iter()
-                .any(|role| account.spenders.contains(*role))
-        {
-            let found = format!("key of {} with roles {}", author.holder, author.roles);
-            breaches.push(Breach::new(
-                RuleName::Role,
-                format!("a key with one of the roles {}", account.spenders),
-                found,
-            ));
-        }
+        check_spender(state, event, account, breaches);
+        let Payload::BudgetCharged(charged) = &event.event.payload else {
+            return;
+        };
         let left = account.left(event.recorded_at);
         if charged.amount.value() > left {
             let period = match account.period {

@@ -571,6 +571,7 @@ impl Rule for ScoreOnce {
 /// The natural key of the score that a conflict is with.
 fn scored(conflict: &ScoreConflict, experiment: Option<&ExperimentId>) -> Option<Digest> {
     let score = ScoreRecorded {
+        call: None,
         draw: conflict.draw,
         item: conflict.item.clone(),
         judge: conflict.judge.clone(),

@@ -30,6 +30,7 @@ pub mod releases;
 pub mod reports;
 pub mod rows;
 pub mod rubrics;
+pub mod runs;
 pub mod said;
 pub mod seals;
 pub mod splits;
@@ -75,6 +76,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::SealingRules,
         &releases::ApprovalRule,
         &endpoints::EndpointRule,
+        &runs::rules::RunRules,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -206,6 +208,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
+    },
+    FoldEntry {
+        name: "runs",
+        reads: runs::READS,
+        make: || Box::<runs::ModelRuns>::default(),
     },
     FoldEntry {
         name: "said",

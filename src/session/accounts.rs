@@ -1,5 +1,7 @@
 //! What was charged to an account, and by which events.
 
+use std::collections::BTreeMap;
+
 use clover_event::Payload;
 use clover_event::payload::budget::Period;
 use clover_event::payload::prereg::ExposureOpened;
@@ -40,10 +42,30 @@ pub fn charges(ledger: &Ledger, state: &State, name: &str) -> Result<Vec<Charge>
     };
     let quarterly = |account: &Account| account.period == Period::Quarter;
     let accounts = &state.fold::<Budgets>().accounts;
-    let mut found = Vec::new();
+    let (mut found, mut held) = (Vec::new(), BTreeMap::new());
     ledger.entries::<LedgerError>(0, state.size, |read| {
         let (seq, at) = (read.stored.seq, read.stored.recorded_at);
         match &read.event.payload {
+            Payload::BudgetReserved(said) if said.account.as_str() == name => {
+                held.insert(said.hold.as_str().to_owned(), at);
+            }
+            Payload::BudgetSettled(said) => {
+                if let Some(since) = held.remove(said.hold.as_str()) {
+                    let account = accounts.iter().find(|(id, _)| id.as_str() == name);
+                    let is_quarterly = account.is_some_and(|(_, of)| quarterly(of));
+                    let period = if is_quarterly {
+                        since.quarter().to_string()
+                    } else {
+                        "once".to_owned()
+                    };
+                    found.push(Charge {
+                        seq,
+                        amount: said.amount.value(),
+                        period,
+                        purpose: format!("hold {}", said.hold.as_str()),
+                    });
+                }
+            }
             Payload::BudgetCharged(charged) if charged.account.as_str() == name => {
                 let account = accounts.get(&charged.account);
                 let period = if account.is_some_and(quarterly) {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use clover_event::id::ExperimentId;
 use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
+use clover_ground::ambient::AmbientError;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerOptions;
 use clover_store::OpenOptions;
@@ -236,7 +237,11 @@ impl Home {
         let path = self.vault_path();
         if !ambient::exists(&path)? {
             // SQLite takes an empty file for a new database, so no moment leaves it open to others.
-            ambient::write_new(&path, b"", 0o600)?;
+            match ambient::write_new(&path, b"", 0o600) {
+                // Another process makes it at the same moment.
+                Ok(()) | Err(AmbientError::Exists(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(Vault::open(&path, &ambient.random()?)?)
     }

@@ -404,9 +404,9 @@ impl Judges for KeysInHand {
     fn judge(&mut self, judge: &JudgeRegistered) -> Result<Box<dyn Judge + Send>, PortError> {
         match judge.port {
             JudgePort::Builtin => Ok(Box::new(builtin::Builtin)),
-            JudgePort::Command | JudgePort::Recorded => Err(PortError::new(SessionError::NoJudge(
-                judge.judge.to_string(),
-            ))),
+            JudgePort::Command | JudgePort::Endpoint | JudgePort::Recorded => Err(PortError::new(
+                SessionError::NoJudge(judge.judge.to_string()),
+            )),
         }
     }
 }

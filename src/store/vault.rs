@@ -19,6 +19,7 @@ const SCHEMA: &str = include_str!("../../migrations/vault_0001_create_vault.sql"
 const SUBJECT: &str = "SELECT secret FROM subjects WHERE subject = ?1";
 const SUBJECTS: &str = "SELECT count(*) FROM subjects";
 const INSERT_SUBJECT: &str = "INSERT INTO subjects (subject, secret) VALUES (?1, ?2)";
+const KEEP_SUBJECT: &str = "INSERT OR IGNORE INTO subjects (subject, secret) VALUES (?1, ?2)";
 const DELETE_SUBJECT: &str = "DELETE FROM subjects WHERE subject = ?1";
 const PEPPER: &str = "SELECT secret FROM pepper WHERE id = 1";
 const INSERT_PEPPER: &str = "INSERT INTO pepper (id, secret) VALUES (1, ?1)";
@@ -115,22 +116,28 @@ impl Vault {
         Ok(())
     }
 
-    /// Keeps the keys of new subjects, all or none.
+    /// Keeps the keys of subjects, all or none. Gives the key of each as it stands: where another process kept one first, that
+    /// one, since texts are sealed under it already.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn add_subjects(
+    pub fn keep_subjects(
         &self,
         subjects: &[(Digest, Zeroizing<[u8; 32]>)],
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Zeroizing<[u8; 32]>>, StoreError> {
         let txn = self.conn.unchecked_transaction()?;
+        let mut keys = Vec::with_capacity(subjects.len());
         {
-            let mut insert = txn.prepare(INSERT_SUBJECT)?;
+            let mut keep = txn.prepare(KEEP_SUBJECT)?;
+            let mut read = txn.prepare(SUBJECT)?;
             for (subject, key) in subjects {
-                insert.execute(params![&subject.0[..], &key[..]])?;
+                keep.execute(params![&subject.0[..], &key[..]])?;
+                let stands: Vec<u8> = read.query_row([&subject.0[..]], |row| row.get(0))?;
+                keys.push(Zeroizing::new(secret(&stands)?));
             }
         }
-        Ok(txn.commit()?)
+        txn.commit()?;
+        Ok(keys)
     }
 
     /// Destroys a subject's key. Returns whether there was one.
@@ -197,6 +204,29 @@ mod tests {
         conn.execute_batch("DELETE FROM pepper").unwrap();
         let missing = Vault::open(&path, &[1; 32]).unwrap().pepper();
         assert!(matches!(missing, Err(StoreError::Damaged(_))));
+    }
+
+    #[test]
+    fn the_key_that_was_kept_first_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vault.db");
+        let (one, other) = (
+            Vault::open(&path, &[9; 32]).unwrap(),
+            Vault::open(&path, &[9; 32]).unwrap(),
+        );
+        let of = |name: &str, key| (Digest::sha256(name.as_bytes()), Zeroizing::new([key; 32]));
+        let keys =
+            |found: Vec<Zeroizing<[u8; 32]>>| found.iter().map(|key| key[0]).collect::<Vec<_>>();
+        assert_eq!(
+            keys(one.keep_subjects(&[of("a", 1), of("b", 2)]).unwrap()),
+            [1, 2]
+        );
+        assert_eq!(
+            keys(other.keep_subjects(&[of("b", 3), of("c", 4)]).unwrap()),
+            [2, 4]
+        );
+        assert_eq!(one.subject_key(&of("b", 0).0).unwrap(), Some([2; 32]));
+        assert_eq!(one.subject_count().unwrap(), 3);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct AccountRow {
     pub opened_seq: u64,
     /// What was charged in this period.
     pub spent: u64,
+    /// What runs of models hold of it in this period.
+    pub held: u64,
     /// What is left in this period.
     pub left: u64,
     /// Charges in all.
@@ -109,6 +111,7 @@ pub fn accounts(state: &State, now: Timestamp) -> Vec<AccountRow> {
             amount: account.amount,
             opened_seq: account.opened_seq,
             spent: account.spent(now),
+            held: account.held(now),
             left: account.left(now),
             charges: account.charges,
             last_seq: account.last_seq,
@@ -139,6 +142,7 @@ fn families(manifests: &Manifests) -> impl Iterator<Item = AccountRow> {
             amount: opened,
             opened_seq: family.opened_seq,
             spent: charged,
+            held: 0,
             left: opened.saturating_sub(charged),
             charges: family.joined.len() as u64,
             last_seq: last.max(),
@@ -160,6 +164,7 @@ fn exposures(manifests: &Manifests) -> impl Iterator<Item = AccountRow> {
             amount: opened,
             opened_seq: version.seq,
             spent: record.exposures,
+            held: 0,
             left: opened.saturating_sub(record.exposures),
             charges: record.exposures,
             last_seq: None,
@@ -183,7 +188,10 @@ pub fn table(view: &mut View, accounts: &[AccountRow]) {
             of.period.clone(),
             format!("{} (seq {})", of.amount, of.opened_seq),
             of.spent.to_string(),
-            of.left.to_string(),
+            match of.held {
+                0 => of.left.to_string(),
+                held => format!("{}, and {held} held", of.left),
+            },
             by,
             of.spenders.join(", "),
         ]

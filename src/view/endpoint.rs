@@ -63,18 +63,29 @@ pub struct EndpointProbe {
     pub stopped: Option<String>,
 }
 
-fn stopped(reason: StopReason) -> String {
+/// Why nothing more was sent.
+pub fn stopped(reason: StopReason) -> String {
     match reason {
         StopReason::Denied => "the endpoint refuses the key".to_owned(),
         StopReason::Foreign => "the endpoint answers with something that is no JSON".to_owned(),
         StopReason::Interrupted => "somebody stopped it".to_owned(),
+        StopReason::Capped => "the account or the cap has no room for the next ask".to_owned(),
+        StopReason::Mismatched => "another model answers than is pinned".to_owned(),
         StopReason::Patience { wait } => {
             let seconds = wait / SECOND;
             format!("the endpoint asks to wait {seconds} seconds, longer than patience lasts")
         }
+        StopReason::Outage { lasted } => {
+            let seconds = lasted / SECOND;
+            format!("the endpoint failed for {seconds} seconds, longer than patience lasts")
+        }
         StopReason::Quota => "the quota of the key is used up".to_owned(),
         StopReason::Redirected => {
             "the endpoint answers from another address, and no redirect is followed".to_owned()
+        }
+        StopReason::Unreachable => {
+            "nobody answers at the endpoint's address: is the server started, and the URL right?"
+                .to_owned()
         }
     }
 }
@@ -84,7 +95,9 @@ fn exit(findings: &ProbeFindings) -> Exit {
         !findings.models.is_empty() || findings.calls.iter().any(|(_, of)| of.reading.is_some());
     match findings.stopped {
         Some(StopReason::Interrupted) => Exit::Interrupted,
-        Some(StopReason::Patience { .. }) => Exit::TryLater,
+        Some(StopReason::Patience { .. } | StopReason::Outage { .. } | StopReason::Unreachable) => {
+            Exit::TryLater
+        }
         Some(_) => Exit::Refused,
         None if answered => Exit::Done,
         None => Exit::TryLater,

@@ -39,6 +39,7 @@ pub mod intake;
 pub mod iterate;
 pub mod json;
 pub mod judge;
+pub mod judge_ask;
 pub mod judge_compare;
 pub mod judge_drift;
 pub mod key;

@@ -39,6 +39,7 @@ use crate::view::iterate::open;
 use crate::view::iterate::show;
 use crate::view::iterate::steps;
 use crate::view::judge;
+use crate::view::judge_ask;
 use crate::view::judge_compare;
 use crate::view::judge_drift;
 use crate::view::key;
@@ -205,6 +206,7 @@ shapes! {
     "iterate score": AndDue<steps::RescoreCounts> | AndDue<steps::UnaskedJudge> | AndDue<steps::NoStep>;
     "iterate seal": AndDue<gates::SealedHypotheses> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
+    "judge ask": judge_ask::JudgeAskCounts;
     "judge compare": judge_compare::JudgesCompared;
     "judge drift": judge_drift::DriftFacts;
     "judge list": judge::JudgeList;

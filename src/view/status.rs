@@ -7,6 +7,8 @@ use crate::event::payload::custody::Separation;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::assumptions::Standing;
+use crate::projection::runs::ModelRun;
+use crate::projection::runs::ModelRuns;
 use crate::session::expiry::DatedThing;
 use crate::session::expiry::ExpiryList;
 use crate::view::View;
@@ -74,12 +76,51 @@ pub struct Status {
     pub experiments: Vec<ExperimentRow>,
     /// Accounts.
     pub budgets: Vec<AccountRow>,
+    /// Runs of models that were opened and not closed.
+    pub open_runs: Vec<OpenRunRow>,
     /// Assumptions that fail.
     pub failing: Vec<FailingRow>,
     /// Experiments that a read has tainted.
     pub tainted: Vec<TaintRow>,
     /// What is past its date, the earliest first.
     pub overdue: Vec<OverdueRow>,
+}
+
+/// A run of a model that was opened and not closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OpenRunRow {
+    /// Its name.
+    pub run: String,
+    /// The judge.
+    pub judge: String,
+    /// Its experiment.
+    pub experiment: ExperimentId,
+    /// How many asks it has.
+    pub asks: u64,
+    /// How many came to nothing yet.
+    pub left: u64,
+    /// What it holds, in millionths of a dollar.
+    pub held: u64,
+    /// What it was charged, in millionths of a dollar.
+    pub charged: u64,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+}
+
+impl OpenRunRow {
+    fn of(run: &ModelRun) -> Self {
+        Self {
+            run: run.said.run.to_string(),
+            judge: run.said.judge.to_string(),
+            experiment: run.experiment.clone(),
+            asks: run.said.asks.value(),
+            left: run.left(),
+            held: run.hold.as_ref().map_or(0, |of| of.amount),
+            charged: run.settled,
+            opened_seq: run.seq,
+        }
+    }
 }
 
 /// Something that is past its date.
@@ -150,6 +191,11 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
         rows: beside.rows,
         experiments: experiment::rows(state),
         budgets: budget::accounts(state, now),
+        open_runs: {
+            let runs = state.fold::<ModelRuns>().by_id.values();
+            let open = runs.filter(|of| of.end.is_none());
+            open.map(OpenRunRow::of).collect()
+        },
         failing: {
             let failing = failing.iter().map(|of| FailingRow {
                 code: of.code.to_string(),
@@ -203,7 +249,16 @@ fn doubts(facts: &Status, state: &State) -> Vec<(&'static str, String)> {
         let day: String = of.at.to_string().chars().take("2026-11-20".len()).collect();
         format!("{} {} since {day}", of.kind, of.name)
     });
+    let runs = facts.open_runs.iter();
+    let runs = runs.map(|of| {
+        let (left, asks) = (thousands(of.left), thousands(of.asks));
+        format!(
+            "{} of {} is open, {left} of {asks} asks left",
+            of.run, of.judge
+        )
+    });
     let lines = [
+        ("runs", runs.collect()),
         ("assumed", failing),
         ("access", access::taint_lines(state)),
         ("overdue", overdue.collect()),

@@ -187,6 +187,14 @@ fn private() -> impl Strategy<Value = Value> {
     })
 }
 
+fn texts() -> impl Strategy<Value = Value> {
+    (hex(), hex()).prop_map(|(a_hash, x_hash)| json!({"a_hash": a_hash, "x_hash": x_hash}))
+}
+
+fn call_of() -> impl Strategy<Value = Value> {
+    (hex(), texts()).prop_map(|(call, texts)| json!({"call": call, "texts": texts}))
+}
+
 fn vkey() -> impl Strategy<Value = Value> {
     use clover::ground::note::Origin;
     use clover::ground::note::VerifierKey;
@@ -317,6 +325,85 @@ fn fields(kind: Kind) -> Fields {
             ),
             must("source", free_text().boxed()),
         ],
+        Kind::JudgeRunOpened => vec![
+            may("account", id().boxed()),
+            must("asks", count(0).boxed()),
+            must("asks_root", base64(32).boxed()),
+            must("build", free_text().boxed()),
+            may("cap_usd_micro", count(0).boxed()),
+            must("endpoint", id().boxed()),
+            must("judge", id().boxed()),
+            may("prices", id().boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::JudgeRunResumed => vec![must("epoch", count(0).boxed()), must("run", id().boxed())],
+        Kind::JudgeRunClosed => vec![
+            must(
+                "by_outcome",
+                count(0)
+                    .prop_map(|calls| json!([{"calls": calls, "outcome": "answered"}]))
+                    .boxed(),
+            ),
+            must("cost_usd_micro", count(0).boxed()),
+            must("end", word(&["capped", "completed", "stopped"]).boxed()),
+            must("left", count(0).boxed()),
+            must("run", id().boxed()),
+            must("settled_usd_micro", count(0).boxed()),
+        ],
+        Kind::BudgetReserved => vec![
+            must("account", id().boxed()),
+            must("amount", count(1).boxed()),
+            must("asks", count(0).boxed()),
+            must("hold", free_text().boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::BudgetSettled => vec![
+            must("amount", count(0).boxed()),
+            must("hold", free_text().boxed()),
+            must("overrun", any::<bool>().prop_map(Value::from).boxed()),
+            must("run", id().boxed()),
+            must("unknown", count(0).boxed()),
+        ],
+        Kind::CallRecorded => vec![
+            must("ask", hex().boxed()),
+            must(
+                "attempts",
+                count(0)
+                    .prop_map(|ms| json!([{"class": "ok", "ms": ms, "status": 200}]))
+                    .boxed(),
+            ),
+            must("bound_usd_micro", count(0).boxed()),
+            must("cost_usd_micro", count(0).boxed()),
+            may("detail", free_text().boxed()),
+            must("epoch", count(0).boxed()),
+            may("fingerprint", free_text().boxed()),
+            may("hold", free_text().boxed()),
+            must("judge", id().boxed()),
+            may("model_returned", free_text().boxed()),
+            must("nth", count(0).boxed()),
+            must("outcome", word(&["answered", "unparsed"]).boxed()),
+            may("provider_request", free_text().boxed()),
+            may("response", private().boxed()),
+            must("run", id().boxed()),
+            may("score_micro", micro().boxed()),
+            must("texts", texts().boxed()),
+            may(
+                "tokens",
+                count(0)
+                    .prop_map(|of| json!({"cache_read": of, "cache_write": of, "input": of, "output": of, "reasoning": of}))
+                    .boxed(),
+            ),
+            must("usage", word(&["absent", "ok", "suspect"]).boxed()),
+        ],
+        Kind::ScoreMissed => vec![
+            must("call", call_of().boxed()),
+            must("draw", count(0).boxed()),
+            must("item", id().boxed()),
+            must("judge", id().boxed()),
+            must("nth", count(0).boxed()),
+            must("policy", id().boxed()),
+            must("reason", word(&["exhausted", "refused"]).boxed()),
+        ],
         Kind::BudgetCharged => vec![
             must("account", id().boxed()),
             must("amount", count(1).boxed()),
@@ -341,6 +428,7 @@ fn data_fields(kind: Kind) -> Fields {
     let may = |name, strategy| (name, strategy, false);
     match kind {
         Kind::ScoreRecorded => vec![
+            may("call", call_of().boxed()),
             must("draw", count(0).boxed()),
             must("item", id().boxed()),
             must("judge", id().boxed()),
@@ -350,6 +438,14 @@ fn data_fields(kind: Kind) -> Fields {
             must("score_micro", micro().boxed()),
         ],
         Kind::JudgeRegistered => vec![
+            may(
+                "asked",
+                (id(), free_text(), blob(), hex())
+                    .prop_map(|(endpoint, pin, plan, digest)| {
+                        json!({"endpoint": endpoint, "pin": pin, "plan": plan, "plan_digest": digest})
+                    })
+                    .boxed(),
+            ),
             must(
                 "decoding",
                 micro()

@@ -147,6 +147,7 @@ impl Log {
 
 fn score(item: &str, micro: i64) -> ScoreRecorded {
     ScoreRecorded {
+        call: None,
         draw: Count::new(0).unwrap(),
         item: item.parse().unwrap(),
         judge: "gpt-4.1-nano-2025-04-14".parse().unwrap(),

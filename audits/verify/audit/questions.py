@@ -36,7 +36,8 @@ def role_of(kind):
     roles = next((of.roles for (name, _), of in KINDS.items() if name == kind), frozenset())
     if roles:
         return " ".join(sorted(roles))
-    return {"ledger.created": "owner", "budget.charged": "spender"}.get(kind, "any")
+    spent = dict.fromkeys(("budget.charged", "budget.reserved", "budget.settled"), "spender")
+    return {"ledger.created": "owner", **spent}.get(kind, "any")
 
 
 class Tally:

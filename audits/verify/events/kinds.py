@@ -4,12 +4,12 @@ from formats.fields import (
     Optional, ROLES, base_url, boolean, choice, encoded, hex64, ident, integer, listing, number, one_of, origin,
     probability, recipient, record, role_set, string, targets, text, timestamp, vkey)
 from events.shapes import (
-    ANCHORS, ANCHOR_ROWS, APART, APPROVAL, AUDITED_SLICE, BETTOR, BLOB, CARD, CHARTED, CLAIM, CLASS,
+    ANCHORS, ANCHOR_ROWS, APART, APPROVAL, ASKED_TEXTS, ATTEMPTS, AUDITED_SLICE, BETTOR, BLOB, CALL_OF, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
-    OUTCOMES, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
-    STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
-    source)
+    OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
+    STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, TOKENS, VERDICT, VERSIONS, WEALTH, WIDTH, by_outcome,
+    share, source)
 
 
 class Kind:
@@ -44,7 +44,7 @@ KINDS = {
     ("experiment.registered", 1): Kind("registrar", "@", judges=Optional(listing(ident)),
                                        policies=Optional(listing(ident)), purpose=text, title=text),
     ("experiment.closed", 1): Kind("registrar", "@", outcome=one_of("completed", "aborted"), reason=text),
-    ("score.recorded", 1): Kind("scorer", "@ judge policy item draw", draw=integer(), item=ident, judge=ident,
+    ("score.recorded", 1): Kind("scorer", "@ judge policy item draw", call=Optional(CALL_OF), draw=integer(), item=ident, judge=ident,
                                 policy=ident, prompt=Optional(PRIVATE), response=Optional(PRIVATE),
                                 score_micro=MICRO),
     ("label.recorded", 1): Kind("labeler", "@ design policy item draw rater", design=ident, draw=integer(),
@@ -79,14 +79,15 @@ KINDS = {
                                fit=PART, gap=one_of("pass", "fail", "inconclusive", "not_checked"),
                                gap_seconds=Optional(integer()), seed=integer(), separation=APART,
                                split=ident, t1=Optional(timestamp), t2=Optional(timestamp)),
-    ("judge.registered", 1): Kind("scorer", "@ judge", decoding=record(temperature_micro=MICRO), evidence_schema=text,
+    ("judge.registered", 1): Kind("scorer", "@ judge", asked=Optional(record(
+                                      endpoint=ident, pin=text, plan=BLOB, plan_digest=hex64)), decoding=record(temperature_micro=MICRO), evidence_schema=text,
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text, of=Optional(ident),
-                                  port=one_of("builtin", "command", "recorded"), prompt=Optional(BLOB),
+                                  port=one_of("builtin", "command", "endpoint", "recorded"), prompt=Optional(BLOB),
                                   prompt_hash=hex64, scale=Optional(SCALE), tool_snapshot=hex64),
     ("judge.drift_checked", 1): Kind(
         "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
         asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text,
-                              model=text, port=one_of("builtin", "command", "recorded"), prompt_hash=hex64,
+                              model=text, port=one_of("builtin", "command", "endpoint", "recorded"), prompt_hash=hex64,
                               tool_snapshot=hex64)),
         build=text, judge=ident, kendall_tau=Optional(number), p=Optional(probability),
         policies=listing(record(charted=CHARTED, mean_change=number, policy=ident, rows=COUNT)),
@@ -375,6 +376,24 @@ KINDS = {
         classes=TEXT_CLASSES, dialect=one_of("anthropic", "gemini", "openai_chat", "openai_responses"),
         endpoint=ident, free=boolean, insecure=boolean, model=Optional(text), provider=text, terms=Optional(text),
         url=base_url),
+    ("judge_run.opened", 1): Kind(
+        "scorer", "run", account=Optional(ident), asks=COUNT, asks_root=encoded(32), build=text,
+        cap_usd_micro=Optional(COUNT), endpoint=ident, judge=ident, prices=Optional(ident), run=ident),
+    ("judge_run.resumed", 1): Kind("scorer", "run epoch", epoch=COUNT, run=ident),
+    ("judge_run.closed", 1): Kind(
+        "scorer", "run", by_outcome=by_outcome, cost_usd_micro=COUNT, end=one_of("capped", "completed", "stopped"),
+        left=COUNT, run=ident, settled_usd_micro=COUNT),
+    ("budget.reserved", 1): Kind("", "hold", account=ident, amount=integer(1), asks=COUNT, hold=text, run=ident),
+    ("budget.settled", 1): Kind("", "hold", amount=COUNT, hold=text, overrun=boolean, run=ident, unknown=COUNT),
+    ("call.recorded", 1): Kind(
+        "scorer", "ask nth", ask=hex64, attempts=ATTEMPTS, bound_usd_micro=COUNT, cost_usd_micro=COUNT,
+        detail=Optional(text), epoch=COUNT, fingerprint=Optional(text), hold=Optional(text), judge=ident,
+        model_returned=Optional(text), nth=COUNT, outcome=one_of(*OUTCOMES_OF_CALLS), provider_request=Optional(text),
+        response=Optional(PRIVATE), run=ident, score_micro=Optional(MICRO), texts=ASKED_TEXTS,
+        tokens=Optional(TOKENS), usage=one_of("absent", "ok", "suspect")),
+    ("score.missed", 1): Kind(
+        "scorer", "@ judge policy item draw nth", call=CALL_OF, draw=COUNT, item=ident, judge=ident, nth=COUNT,
+        policy=ident, reason=one_of(*OUTCOMES_OF_CALLS)),
     ("price_table.registered", 1): Kind("registrar", "prices", as_of=timestamp, prices=ident, rows=PRICE_ROWS,
                                         source=text),
     ("report.published", 1): Kind(

@@ -252,6 +252,24 @@ VERSIONS = record(anchors=Optional(ident), calibrator=hex64, judge=ident, model=
 APPROVAL = dict(comment=text, meaning=one_of("approve", "author", "responsibility", "review", "witness"),
                 printed_name=text, subject=hex64)
 JUDGE_PATH = "metric.judge_digest"    # what a deviation names when it says how drift is handled
+OUTCOMES_OF_CALLS = ("answered", "exhausted", "filtered", "lost", "mismatched", "refused", "rejected", "truncated",
+                     "uncovered", "unparsed")
+ATTEMPTS = listing(record(
+    ms=COUNT, status=Optional(COUNT), **{"class": one_of(
+        "cut", "denied", "failed", "foreign", "late", "limited", "ok", "overloaded", "oversize", "redirected",
+        "rejected", "unreachable")}), 16)
+TOKENS = record(cache_read=COUNT, cache_write=COUNT, input=COUNT, output=COUNT, reasoning=COUNT)
+ASKED_TEXTS = record(a_hash=hex64, x_hash=hex64)
+CALL_OF = record(call=hex64, texts=ASKED_TEXTS)
+
+
+def by_outcome(value, path):
+    """Counts in order of outcomes, each once."""
+    listing(record(calls=COUNT, outcome=one_of(*OUTCOMES_OF_CALLS)))(value, path)
+    names = [item["outcome"] for item in value]
+    require(all(a < b for a, b in zip(names, names[1:])), path, "outcomes in order, each once", names)
+
+
 TEXT_CLASSES = in_order(one_of("aggregates", "rows", "synthetic"), str, "name")
 PRICE_ROWS = in_order(
     record(cache_read=COUNT, cache_write=COUNT, input=COUNT, mode=one_of("batch", "live"), model=text, output=COUNT,

@@ -9,6 +9,7 @@ from history.records import Account, Key, Seal, Split, draw_of_row, row_of_draw
 from history.environments import scope_key
 from history.labels import matching_seals, shown_of
 from history.iteration_folds import iteration_decision
+from history.model_folds import call_named
 
 
 def ledger_created(state, entry, data):
@@ -469,6 +470,8 @@ def judge_registered(state, entry, data):
 def score_recorded(state, entry, data):
     if entry.experiment is not None:
         row_scored(state, entry, data)
+    if "call" in data:
+        call_named(state, data["call"]["call"])
     readable_outcome(state, entry, data)
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])

@@ -6,7 +6,7 @@ A fold decides nothing. Of two events with one natural key the first counts.
 from array import array
 
 from formats.fields import b64
-from history import environments, evidence_folds, gate_folds, iteration_folds, newest
+from history import environments, evidence_folds, gate_folds, iteration_folds, model_folds, newest
 
 FOLDS = {
     "ledger.created": evidence_folds.ledger_created,
@@ -17,6 +17,15 @@ FOLDS = {
     "rulebook.adopted": evidence_folds.rulebook_adopted,
     "budget.opened": evidence_folds.budget_opened,
     "budget.charged": evidence_folds.budget_charged,
+    "endpoint.registered": model_folds.endpoint_registered,
+    "price_table.registered": model_folds.price_table_registered,
+    "judge_run.opened": model_folds.judge_run_opened,
+    "judge_run.resumed": model_folds.judge_run_resumed,
+    "judge_run.closed": model_folds.judge_run_closed,
+    "budget.reserved": model_folds.budget_reserved,
+    "budget.settled": model_folds.budget_settled,
+    "call.recorded": model_folds.call_recorded,
+    "score.missed": model_folds.score_missed,
     "log_key.rotated": evidence_folds.log_key_rotated,
     "experiment.registered": evidence_folds.experiment_registered,
     "experiment.closed": evidence_folds.experiment_closed,

@@ -30,12 +30,38 @@ class Account:
         self.amount, self.period, self.spenders = data["amount"], data["period"], frozenset(data["spenders"])
         self.unit = data["unit"]
         self.spent = {}                           # period -> units
+        self.held = {}                            # period -> units
 
     def period_of(self, recorded_text):
         """`once`, or the UTC quarter of recorded_at."""
         if self.period == "once":
             return "once"
         return quarter_of(recorded_text)
+
+
+    def left(self, period):
+        """What may still be charged or held."""
+        return self.amount - self.spent.get(period, 0) - self.held.get(period, 0)
+
+
+class ModelRun:
+    """A run of a judge behind HTTP."""
+
+    def __init__(self, experiment, data):
+        self.experiment, self.data = experiment, data
+        self.epoch = self.holds = self.ended = self.cost = self.settled = 0
+        self.epoch_cost = self.epoch_settled = 0
+        self.by_outcome, self.end, self.hold = {}, None, None      # hold: [name, amount, calls left]
+        self.is_losing, self.uncalled, self.unnamed = False, 0, set()
+
+    def left(self):
+        return self.data["asks"] - self.ended
+
+    def unpaid(self):
+        return max(0, self.epoch_cost - self.epoch_settled)
+
+    def next_hold(self):
+        return "%s/%d/%d" % (self.data["run"], self.epoch, self.holds)
 
 
 class Seal:

@@ -10,6 +10,10 @@ def rule_role(state, e):
     key, needed = state.signer(e), e.spec.roles
     if e.kind == "budget.charged" and e.data["account"] in state.accounts:
         needed = state.accounts[e.data["account"]].spenders
+    if e.kind == "budget.reserved" and e.data["account"] in state.accounts:
+        needed = state.accounts[e.data["account"]].spenders
+    if e.kind == "budget.settled" and e.data["hold"] in state.holds:
+        needed = state.accounts[state.holds[e.data["hold"]][0]].spenders
     if e.kind == "manifest.deviated" and state.asks("deviation_signers"):
         needed = {"owner", "registrar"}
     if key and not key.ended and needed and not needed & key.roles:
@@ -91,7 +95,7 @@ def rule_experiment(state, e):
 
 
 def rule_account(state, e):
-    if e.kind == "budget.charged" and e.data["account"] not in state.accounts:
+    if e.kind in ("budget.charged", "budget.reserved") and e.data["account"] not in state.accounts:
         return "an opened account", e.data["account"]
 
 
@@ -99,7 +103,7 @@ def rule_overdraft(state, e):
     account = state.accounts.get(e.data["account"]) if e.kind == "budget.charged" else None
     if account is None:
         return None
-    left = account.amount - account.spent.get(account.period_of(e.recorded_text), 0)
+    left = account.left(account.period_of(e.recorded_text))
     return None if e.data["amount"] <= left else ("at most %d" % max(0, left), "a charge of %d" % e.data["amount"])
 
 

@@ -40,7 +40,7 @@ def rule_derived(state, e):
 
 def own_problem(data):
     """A program that is told a text of its own keeps that text, and a prompt's hash without its text says nothing."""
-    is_program, is_told = data["port"] == "command", data["prompt_hash"] != NOTHING
+    is_program, is_told = data["port"] in ("command", "endpoint"), data["prompt_hash"] != NOTHING
     if "prompt" not in data:
         return ("the text that has the prompt_hash %s" % data["prompt_hash"], "none") if is_program and is_told else None
     if not is_program:

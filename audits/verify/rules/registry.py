@@ -6,7 +6,8 @@ and what to do about a finding.
 
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
-    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
+    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics,
+    runs, sealing,
     verdicts)
 
 
@@ -81,7 +82,12 @@ RULES = (
     rule("guardrail", data=deployments.rule_guardrail),
     rule("rollback", data=deployments.rule_rollback),
     rule("generator", data=generators.rule_generator),
-    rule("endpoint", data=endpoints.rule_endpoint),
+    rule("endpoint", data=(endpoints.rule_endpoint, runs.rule_place)),
+    rule("run", data=runs.rule_run),
+    rule("ask", data=runs.rule_ask),
+    rule("price", data=runs.rule_price),
+    rule("hold", data=runs.rule_hold),
+    rule("source", data=runs.rule_source),
     rule("verdict", data=verdicts.rule_verdict),
     rule("battery", data=batteries.rule_battery),
     rule("report", data=reports.rule_report),

@@ -139,7 +139,7 @@ pub(in crate::cli) fn port(
 ) -> Result<Box<dyn Judge + Send>, CliError> {
     match judge.port {
         JudgePort::Builtin => Ok(Box::new(builtin::Builtin)),
-        JudgePort::Command | JudgePort::Recorded => {
+        JudgePort::Command | JudgePort::Endpoint | JudgePort::Recorded => {
             if !program.command.is_empty() {
                 same_files(ctx, judge, program)?;
             }

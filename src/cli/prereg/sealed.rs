@@ -71,7 +71,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 
 fn seal(ctx: &mut Ctx<'_>, args: &PreregSealArgs) -> Result<View, CliError> {
     let plan = ctx.read(&args.file)?;
-    let reveal_by = record::time(&args.reveal_by)?;
+    let reveal_by = record::deadline(ctx.ambient().now(), &args.reveal_by)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let id = named(&args.id)?;
     let terms = SealTerms {

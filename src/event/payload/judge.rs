@@ -14,12 +14,16 @@ use crate::id::JudgeId;
 use crate::id::PolicyId;
 use crate::payload::PrivateRef;
 use crate::payload::estimated::ScaleEnds;
+use crate::payload::model_runs::CallOf;
 
 /// A judge scored one draw of a policy on one item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoreRecorded {
+    /// The call that gave it; absent for judges that are not behind HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallOf>,
     /// Which draw of the policy on this item, from 0.
     pub draw: Count,
     /// What was judged.

@@ -4,11 +4,13 @@ use std::fmt;
 
 use clover_ground::time::Timestamp;
 use clover_num::Count;
+use clover_num::INTEGER_MAX;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
+use crate::calls::TokenCounts;
 use crate::id::EndpointId;
 use crate::id::PriceTableId;
 use crate::id::Text;
@@ -112,6 +114,48 @@ impl PriceRow {
     pub fn dearest_input(&self) -> Count {
         self.input.max(self.cache_read).max(self.cache_write)
     }
+
+    /// Whether calls cost nothing.
+    pub fn is_zero(&self) -> bool {
+        self.dearest_input().max(self.output) == Count::default()
+    }
+
+    /// What a call costs by its tokens, in millionths of a dollar, rounded up once.
+    pub fn cost(&self, tokens: &TokenCounts) -> Count {
+        let parts = [
+            (tokens.input, self.input),
+            (tokens.cache_read, self.cache_read),
+            (tokens.cache_write, self.cache_write),
+            (tokens.output, self.output),
+        ];
+        let parts = parts.map(|(count, price)| times(count.value(), price));
+        rounded_up(parts.iter().sum())
+    }
+
+    /// The most that a call of a request may cost, in millionths of a dollar: a token a byte at the dearest price of input, and
+    /// the limit of output.
+    pub fn bound(&self, bytes: usize, output_max: u64) -> Count {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let input = times(bytes.saturating_add(AROUND_BYTES), self.dearest_input());
+        rounded_up(input + times(output_max, self.output))
+    }
+}
+
+/// Tokens that prices are given for.
+const PER_TOKENS: u128 = 1_000_000;
+/// Bytes that a bound adds to a request, for what a provider puts around it.
+const AROUND_BYTES: u64 = 256;
+
+fn times(tokens: u64, price: Count) -> u128 {
+    u128::from(tokens) * u128::from(price.value())
+}
+
+/// A sum of millionths of a dollar for a million tokens, as millionths of a dollar, rounded up; the greatest count where it is
+/// none.
+fn rounded_up(sum: u128) -> Count {
+    let micro = u64::try_from(sum.div_ceil(PER_TOKENS)).ok();
+    let most = || Count::new(INTEGER_MAX).expect("BUG: the greatest count is one");
+    micro.and_then(Count::new).unwrap_or_else(most)
 }
 
 /// Reads rows in order of provider, model and mode, each once, at least one.

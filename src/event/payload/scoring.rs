@@ -7,6 +7,7 @@ use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::id::EndpointId;
 use crate::id::IterationId;
 use crate::id::JudgeId;
 use crate::id::ManifestId;
@@ -25,6 +26,8 @@ pub enum JudgePort {
     Builtin,
     /// A child process.
     Command,
+    /// A model behind HTTP.
+    Endpoint,
     /// Not at all: its scores were imported.
     Recorded,
 }
@@ -35,6 +38,7 @@ impl JudgePort {
         match self {
             Self::Builtin => "builtin",
             Self::Command => "command",
+            Self::Endpoint => "endpoint",
             Self::Recorded => "recorded",
         }
     }
@@ -49,11 +53,29 @@ pub struct Decoding {
     pub temperature_micro: Micro,
 }
 
+/// Where and how a judge behind HTTP is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AskedAt {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The model that has to answer.
+    pub pin: Text,
+    /// The plan: how rows are shown, and how answers are read.
+    pub plan: BlobRef,
+    /// Its digest.
+    pub plan_digest: Digest,
+}
+
 /// What a judge's raw scores depend on besides the text: one name, one meaning, from its first score on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeRegistered {
+    /// Where and how it is asked behind HTTP; absent for other ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedAt>,
     /// How its model is decoded.
     pub decoding: Decoding,
     /// Version of the evidence record.

@@ -1,6 +1,5 @@
 //! Judging prepared events in order and taking them into memory.
 
-use clover_event::Payload;
 use clover_event::SeenCheckpoint;
 use clover_event::entry;
 use clover_event::header;
@@ -32,7 +31,6 @@ use crate::fold::ProposedEvent;
 use crate::fold::RuleComputation;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
-use crate::fold::said;
 use crate::history::EarlierLog as History;
 use crate::open;
 use crate::open::Head;
@@ -487,9 +485,9 @@ fn recorded(
     let stored = stored.filter(|stored| Digest::sha256(&stored.body) == *digest);
     Ok(stored.map(|stored| match header::decode(&stored.body) {
         Ok(DecodedBody {
-            payload: Ok(Payload::ScoreRecorded(score)),
+            payload: Ok(payload),
             ..
-        }) => said(score.score_micro.value()),
+        }) => rules::number(&payload),
         _ => 0,
     }))
 }

@@ -23,6 +23,9 @@ const TOKEN_BYTES: usize = 4;
 #[derive(Clone, Debug)]
 struct WantedAnswer {
     choices: Vec<String>,
+    /// Levels of a score, and the ticket that the answer repeats.
+    levels: Vec<i64>,
+    ticket: String,
     limit: u64,
     logprobs: bool,
     model: String,
@@ -91,7 +94,11 @@ fn wanted(dialect: Dialect, path: &str, body: &Value, ignored: &[String]) -> Wan
         .next()
         .and_then(|name| name.strip_suffix(":generateContent"));
     let model = body["model"].as_str().or(in_path).unwrap_or("model");
+    let levels = schema["properties"]["score"]["enum"].as_array();
+    let levels = levels.into_iter().flatten().filter_map(Value::as_i64);
     WantedAnswer {
+        levels: levels.filter(|_| follows("json_schema")).collect(),
+        ticket: ticket(&body.to_string()),
         choices: choices
             .filter(|_| follows("json_schema"))
             .map(str::to_owned)
@@ -105,6 +112,20 @@ fn wanted(dialect: Dialect, path: &str, body: &Value, ignored: &[String]) -> Wan
         seed: seed.as_u64().filter(|_| follows("seed")),
         warm: temperature.as_f64().is_none_or(|of| of > 0.0) && follows("temperature"),
     }
+}
+
+/// The first four digits of the fence that a request shows.
+fn ticket(body: &str) -> String {
+    let fence = body.split_once("ITEM ").map_or("", |(_, rest)| rest);
+    // What a judge is told names the word too: a fence is the first that digits follow.
+    let mut parts = std::iter::successors(Some(fence), |rest| {
+        rest.split_once("ITEM ").map(|(_, rest)| rest)
+    });
+    let is_fence = |rest: &&str| {
+        rest.len() >= 16 && rest.bytes().take(16).all(|byte| byte.is_ascii_hexdigit())
+    };
+    let found = parts.find(is_fence).unwrap_or_default();
+    found.chars().take(4).collect()
 }
 
 /// The answer to a request that was asked `asked` times before.
@@ -129,7 +150,16 @@ pub(super) fn answer(
             .collect(),
         _ => Vec::new(),
     };
+    let level = wanted.levels.get(number(1) % wanted.levels.len().max(1));
     let (text, cut) = match wanted.choices.len() {
+        _ if level.is_some() => {
+            let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
+            let level = level.copied().unwrap_or_default();
+            (
+                format!("{{\"ticket\":{ticket},\"reasoning\":{reasoning},\"score\":{level}}}"),
+                false,
+            )
+        }
         0 => (words.join(" "), wanted.limit < WORDS_SAID),
         some => {
             let choice = &wanted.choices[number(0) % some];

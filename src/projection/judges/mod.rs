@@ -253,7 +253,7 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
 
 /// A program that is told a text of its own keeps that text, and a prompt's hash without its text says nothing.
 fn check_own_prompt(said: &JudgeRegistered) -> RuleAnswer {
-    let is_program = said.port == JudgePort::Command;
+    let is_program = matches!(said.port, JudgePort::Command | JudgePort::Endpoint);
     let is_told = said.prompt_hash != Digest::sha256(b"");
     let Some(prompt) = &said.prompt else {
         ensure!(
@@ -323,6 +323,7 @@ fn check_score(of: Option<&ExperimentJudges>, said: &ScoreRecorded) -> RuleAnswe
 pub fn score_key(experiment: &ExperimentId, judge: &JudgeId, row: &RowId) -> Option<Digest> {
     let (policy, item, draw) = draw_of_row(row)?;
     let score = ScoreRecorded {
+        call: None,
         draw,
         item,
         judge: judge.clone(),

@@ -122,6 +122,9 @@ pub struct ErasureStory {
     pub said: SubjectErased,
     /// Its entry.
     pub seq: u64,
+    /// Other subjects that hold texts of a file of this subject, each with its first entry: judges and imports keep rows of a
+    /// file under subjects of their own. Those that were erased, and whose key is gone, are left out.
+    pub copies: BTreeMap<Digest, u64>,
     /// Texts that cannot be read any more.
     pub texts: Vec<ErasedText>,
     /// Decisions that cannot be computed again.
@@ -203,7 +206,18 @@ pub fn story(
             file.erased_seq = None;
         }
     }
+    let mut copies = gathering.copies;
+    for subject in gathering.erasures.keys() {
+        let is_readable = match &vault {
+            Some(vault) => vault.subject_key(subject)?.is_some(),
+            None => false,
+        };
+        if !is_readable {
+            copies.remove(subject);
+        }
+    }
     Ok(ErasureStory {
+        copies,
         author: erased.event.header.author,
         files,
         handouts: gathering.handouts,
@@ -287,6 +301,10 @@ struct Gathering {
     ingested: BTreeMap<EventId, (u64, Source)>,
     /// Those of them that texts of the subject came from.
     came_from: BTreeSet<EventId>,
+    /// Files that are kept under the subject's key.
+    own_files: BTreeSet<EventId>,
+    /// Other subjects that hold texts of those.
+    copies: BTreeMap<Digest, u64>,
     /// Erasures by subject.
     erasures: BTreeMap<Digest, u64>,
     handouts: Vec<Handout>,
@@ -301,6 +319,8 @@ impl Gathering {
             erased_seq,
             ingested: BTreeMap::new(),
             came_from: BTreeSet::new(),
+            own_files: BTreeSet::new(),
+            copies: BTreeMap::new(),
             erasures: BTreeMap::new(),
             handouts: Vec::new(),
             naming: BTreeMap::new(),
@@ -324,6 +344,14 @@ impl Gathering {
                     self.naming.entry(event.kind()).or_default().push(seq);
                     self.came_from.extend(&event.header.refs);
                 }
+                let mut refs = event.header.refs.iter();
+                if refs.any(|of| self.own_files.contains(of)) {
+                    let texts = [&score.prompt, &score.response].into_iter().flatten();
+                    let others = texts.filter(|text| text.subject != self.subject);
+                    for text in others {
+                        self.copies.entry(text.subject).or_insert(seq);
+                    }
+                }
             }
             Payload::DataIngested(said) => {
                 self.ingested.insert(event.id, (seq, said.source.clone()));
@@ -331,6 +359,7 @@ impl Gathering {
                     && self.text(TextUse::File, private, seq)
                 {
                     self.naming.entry(event.kind()).or_default().push(seq);
+                    self.own_files.insert(event.id);
                 }
             }
             Payload::NoteRecorded(said) => {

@@ -42,23 +42,31 @@ impl SubjectKeys {
         }
         let vault = home.vault(ledger.ambient())?;
         let pepper = Zeroizing::new(vault.pepper()?);
-        let mut fresh = Vec::new();
+        let (mut fresh, mut items) = (Vec::new(), BTreeSet::new());
         for row in wanted {
-            if by_item.contains_key(&row.item) {
+            if by_item.contains_key(&row.item) || items.contains(&row.item) {
                 continue;
             }
             let subject = seal::peppered_identifier(&pepper, &format!("item\n{}", row.item));
-            let key = if let Some(bytes) = vault.subject_key(&subject)? {
-                SubjectKey::from_bytes(&bytes)
-            } else {
-                not_erased(ledger, &subject, &rows.file, row)?;
-                let key = ledger.ambient().with_entropy(SubjectKey::generate)?;
-                fresh.push((subject, Zeroizing::new(*key.as_bytes())));
-                key
-            };
-            by_item.insert(row.item.clone(), (subject, key));
+            if let Some(bytes) = vault.subject_key(&subject)? {
+                let key = SubjectKey::from_bytes(&bytes);
+                by_item.insert(row.item.clone(), (subject, key));
+                continue;
+            }
+            not_erased(ledger, &subject, &rows.file, row)?;
+            let key = ledger.ambient().with_entropy(SubjectKey::generate)?;
+            fresh.push((row.item.clone(), subject, Zeroizing::new(*key.as_bytes())));
+            items.insert(row.item.clone());
         }
-        vault.add_subjects(&fresh)?;
+        // Another process may have kept a key of the same prompt meanwhile: the one that stands is taken.
+        let new: Vec<_> = fresh
+            .iter()
+            .map(|(_, of, key)| (*of, key.clone()))
+            .collect();
+        let keys = vault.keep_subjects(&new)?;
+        for ((item, subject, _), key) in fresh.into_iter().zip(keys) {
+            by_item.insert(item, (subject, SubjectKey::from_bytes(&key)));
+        }
         Ok(Self { by_item })
     }
 

@@ -109,7 +109,7 @@ pub fn asking(
             )
             .into());
         }
-        JudgePort::Recorded => {
+        JudgePort::Endpoint | JudgePort::Recorded => {
             return Err(untold(Some(&judge.judge), "is nobody: its scores were imported").into());
         }
     }

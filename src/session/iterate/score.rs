@@ -95,6 +95,7 @@ pub fn texts_of(
 /// A score under the natural key of a row's.
 fn like(judge: &JudgeId, name: &RowName, score_micro: Micro) -> Payload {
     Payload::from(ScoreRecorded {
+        call: None,
         draw: name.draw,
         item: name.item.clone(),
         judge: judge.clone(),

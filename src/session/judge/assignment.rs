@@ -8,6 +8,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::Text;
 use clover_event::payload::estimated::ScaleEnds;
+use clover_event::payload::scoring::AskedAt;
 use clover_event::payload::scoring::Decoding;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
@@ -19,6 +20,7 @@ use clover_ledger::rulebooks::Question;
 use clover_num::Micro;
 use clover_rubric::evidence;
 use clover_rubric::extract;
+use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::import::ImportRow;
 use clover_workflow::import::plan;
 use clover_workflow::judge::Judge;
@@ -50,6 +52,8 @@ pub enum Model {
     Builtin,
     /// A program, with the name of the model behind it and the digest of its files, where it has any.
     Program(Text, Option<Digest>),
+    /// A model behind HTTP.
+    Endpoint(JudgePlan),
     /// The scores that are on record already.
     Recorded,
 }
@@ -79,6 +83,8 @@ pub struct Assignment {
     /// The rows.
     pub rows: Vec<ImportRow>,
     known: Option<Vec<u8>>,
+    /// How it is asked behind HTTP.
+    plan: Option<JudgePlan>,
     /// What it is told, where it was handed in and is to be kept.
     prompt: Option<String>,
     frame: Frame,
@@ -126,7 +132,22 @@ impl Assignment {
             Some((bytes, facts)) => (Some(bytes), facts),
             None => (None, ProbeEvidence::default()),
         };
+        let (mut plan, mut asked, mut decoding) = (None, None, Micro::default());
         let (port, model) = match spec.model {
+            Model::Endpoint(of) => {
+                let bytes = of.to_bytes();
+                asked = Some(AskedAt {
+                    endpoint: of.endpoint.clone(),
+                    pin: fixed(&of.pin),
+                    plan: batch::reference(&bytes, "application/json"),
+                    plan_digest: of.digest(),
+                });
+                let temperature = of.temperature_micro.and_then(|of| i64::try_from(of).ok());
+                decoding = temperature.and_then(Micro::new).unwrap_or_default();
+                let model = fixed(&of.model);
+                plan = Some(of);
+                (JudgePort::Endpoint, model)
+            }
             Model::Builtin => (JudgePort::Builtin, fixed(builtin::MODEL)),
             Model::Program(name, files) => {
                 (JudgePort::Command, command::model(&name, files.as_ref()))
@@ -137,11 +158,13 @@ impl Assignment {
             Some(fields) => fields.version(),
             None => evidence::SCHEMA.to_owned(),
         };
-        let is_told = port == JudgePort::Command && !spec.prompt.is_empty();
+        let can_be_told = matches!(port, JudgePort::Command | JudgePort::Endpoint);
+        let is_told = can_be_told && !spec.prompt.is_empty();
         let prompt = is_told.then(|| spec.prompt.clone());
         let registration = JudgeRegistered {
+            asked,
             decoding: Decoding {
-                temperature_micro: Micro::default(),
+                temperature_micro: decoding,
             },
             evidence_schema: fixed(&version),
             extractor: fixed(extract::VERSION),
@@ -163,6 +186,7 @@ impl Assignment {
             registration,
             rows,
             known,
+            plan,
             prompt,
             children: children.clamp(1, CHILDREN_MAX),
         }
@@ -244,9 +268,19 @@ impl Assignment {
     ) -> Result<EventId, SessionError> {
         let command = Command::new(self.registration.clone(), Some(self.experiment.clone()));
         let mut blobs: Vec<Vec<u8>> = self.known.iter().cloned().collect();
+        blobs.extend(self.plan.as_ref().map(JudgePlan::to_bytes));
         blobs.extend(self.prompt.as_ref().map(|text| text.clone().into_bytes()));
         let appended = ledger.append_with_blobs(&[command], scorer, &blobs)?;
         Ok(appended[0].id)
+    }
+
+    /// What it is told with every ask.
+    pub(super) fn told_text(&self, ledger: &Ledger) -> Result<String, SessionError> {
+        match (&self.prompt, &self.registration.prompt) {
+            (Some(text), _) => Ok(text.clone()),
+            (None, None) => Ok(String::new()),
+            (None, Some(blob)) => registration::kept_prompt(ledger, &self.registration, blob),
+        }
     }
 
     /// Records of this judge by raw key; of a key, the first.

@@ -41,9 +41,9 @@ const TOGETHER: usize = 8_192;
 
 /// Entries of one transaction, and the blobs that they name.
 #[derive(Default)]
-struct Entries {
-    commands: Vec<Command>,
-    blobs: Vec<Vec<u8>>,
+pub(super) struct Entries {
+    pub(super) commands: Vec<Command>,
+    pub(super) blobs: Vec<Vec<u8>>,
 }
 
 /// The registration on which scores of a judge stand.
@@ -169,7 +169,7 @@ impl Book<'_> {
     }
 
     /// Scores of answered rows, their records, and their conflicts.
-    fn answers(
+    pub(super) fn answers(
         &self,
         good: Vec<(ImportRow, Reading, Micro)>,
         registered: EventId,

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use clover_event::id::AccountId;
 use clover_event::id::AnchorSetId;
+use clover_event::id::EndpointId;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
+use clover_event::id::RunId;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_workflow::drift::DriftError;
 use clover_workflow::judge::JudgeError;
@@ -89,6 +92,74 @@ pub enum JudgingError {
         "a judge that is told a text of its own needs rulebook {0}, and an older one is in force"
     )]
     Unruled(u32),
+    /// The endpoint is not registered.
+    #[error("no endpoint {0} is registered")]
+    NoEndpoint(EndpointId),
+    /// Calls cost something, and nobody pays.
+    #[error("calls of this endpoint cost something, and no account is named")]
+    NoAccount,
+    /// The account was never opened.
+    #[error("no account {0} is open")]
+    UnknownAccount(AccountId),
+    /// No table has a price of the model.
+    #[error("no table of prices has a price of {model} at {provider}")]
+    Unpriced {
+        /// The model that has to answer.
+        model: String,
+        /// Whoever runs the endpoint.
+        provider: String,
+    },
+    /// Whoever answers for scores may not spend from the account.
+    #[error("the key that signs the run may not spend from {account}, which {spenders} may")]
+    NoSpender {
+        /// The account.
+        account: AccountId,
+        /// Roles that may spend from it.
+        spenders: String,
+    },
+    /// It may cost more than nobody asks about.
+    #[error("{asks} asks may cost up to {most} millionths of a dollar: say that this is meant")]
+    NeedsYes {
+        /// How many asks.
+        asks: u64,
+        /// What they may cost, in millionths of a dollar.
+        most: u64,
+    },
+    /// The texts of a row are too long for one ask.
+    #[error("line {line}: its texts have more than 60,000 characters")]
+    Overlong {
+        /// The row's line, from 1.
+        line: u64,
+    },
+    /// A score of a judge behind HTTP names no call.
+    #[error("the score of {item} by {judge} names no call")]
+    NoCall {
+        /// The item.
+        item: ItemId,
+        /// The judge.
+        judge: JudgeId,
+    },
+    /// A run that was cut goes on with the rows that it was opened with.
+    #[error("{0} is open, and these rows give other asks than those that it was opened with")]
+    OtherRows(RunId),
+    /// Another process asks for the judge.
+    #[error("another process asks for {0} now")]
+    Busy(JudgeId),
+    /// A run went on elsewhere.
+    #[error("{0} ended, or went on elsewhere")]
+    TakenOver(RunId),
+    /// Another judge asked the same, and its call is the only one of that ask.
+    #[error(
+        "line {line}: {judge} asked the same before, and the answer counts once: read its score, or change the plan"
+    )]
+    AskedElsewhere {
+        /// The experiment of the judge that asked.
+        experiment: Option<ExperimentId>,
+        /// That judge.
+        judge: JudgeId,
+        /// The row's line, from 1.
+        line: u64,
+    },
     /// A row cannot be judged.
     #[error("line {line}: {item} has no prompt, or no response")]
     NoTexts {

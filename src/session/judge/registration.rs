@@ -82,7 +82,7 @@ pub(super) fn opened_with(
 }
 
 /// What a judge is told, as it was kept. A text of its own has the hash that its registration names.
-fn kept_prompt(
+pub(super) fn kept_prompt(
     ledger: &Ledger,
     judge: &JudgeRegistered,
     blob: &BlobRef,

@@ -202,6 +202,8 @@ pub struct GuideNames {
     pub share: Option<LabelledShare>,
     /// Options that split the rows, where their files tell whether they have times.
     pub apart: Option<String>,
+    /// Files that steps write and that stand here already.
+    pub written: BTreeSet<&'static str>,
 }
 
 /// What a person answered.

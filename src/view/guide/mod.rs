@@ -5,6 +5,8 @@
 mod case;
 mod held_out;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::event::Kind;
@@ -14,6 +16,9 @@ use crate::projection::designs::Designs;
 use crate::projection::tallies::Tallies;
 use crate::view::View;
 use crate::view::word;
+
+/// Files that steps write, by the names that the commands give them.
+pub const WRITTEN: [&str; 3] = ["gate.yaml", "patch.yaml", "plan.yaml"];
 
 pub use case::Company;
 pub use case::GuideAim;
@@ -63,12 +68,23 @@ enum StepMark {
     Labelled(&'static str),
     /// A score of the judge of this name.
     Scored(String),
+    /// A file that it writes; one that is not here says nothing.
+    Written(&'static str),
 }
 
 impl StepMark {
-    fn is_seen(&self, state: &State) -> bool {
+    /// Whether it shows that the step was taken; `None` where nothing can be seen.
+    fn seen(&self, state: Option<&State>, written: &BTreeSet<&'static str>) -> Option<bool> {
+        match self {
+            Self::Written(name) => written.contains(name).then_some(true),
+            _ => Some(state.is_some_and(|state| self.is_recorded(state))),
+        }
+    }
+
+    fn is_recorded(&self, state: &State) -> bool {
         let tallies = state.fold::<Tallies>();
         match self {
+            Self::Written(_) => false,
             Self::Entries(kind, entries) => tallies.of_kind(*kind) >= *entries,
             Self::Labelled(name) => {
                 let mut all = state.fold::<Designs>().by_experiment.values();
@@ -409,7 +425,7 @@ fn iterated(path: &mut GuidePath, case: &GuideCase) {
     );
     path.seen(
         "Record labels; those of the last part stay sealed.",
-        labels.command(" --design calib --seal hold --reveal-by 2027-06-01"),
+        labels.command(" --design calib --seal hold --reveal-by 2027-06-01 --yes"),
         Kind::LabelSealed,
         1,
     );
@@ -430,9 +446,10 @@ fn planned(path: &mut GuidePath, judge: &str) {
         Kind::AnchorSetRegistered,
         1,
     );
-    path.step(
+    path.signed(
         "Draft the plan; then fill in the lines marked FILL, and name it plan-1.",
         "clover prereg new --template iteration --from-data -o plan.yaml".to_owned(),
+        StepMark::Written("plan.yaml"),
     );
     path.seen(
         "Sign the plan: from here on it binds.",
@@ -452,14 +469,15 @@ fn planned(path: &mut GuidePath, judge: &str) {
         Kind::ResidualsAudited,
         1,
     );
-    path.step(
+    path.signed(
         "Write a patch: a family or a leaf of the rubric, then edit what is marked FILL.",
         "clover patch new length_bias_cap -o patch.yaml".to_owned(),
+        StepMark::Written("patch.yaml"),
     );
     path.seen(
         "Gates on dev, one look at the sealed labels, the verdict.",
         format!("clover iterate run it-1 --propose patch.yaml --yes -- {judge}"),
-        Kind::ConfirmLooked,
+        Kind::IterationClosed,
         1,
     );
     path.step(
@@ -476,12 +494,13 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         Kind::FamilyOpened,
         1,
     );
-    path.step(
+    path.signed(
         "Draft the plan: units, one a line, and the files of both and of the judge.",
         format!(
             "clover gate plan m-1 --units units.txt --baseline old.txt --candidate new.txt --judge judge.txt --claim {} -o gate.yaml",
             shell::word("the candidate scores higher")
         ),
+        StepMark::Written("gate.yaml"),
     );
     path.seen(
         "Sign the plan and countersign it: from here on it binds.",
@@ -536,14 +555,13 @@ pub fn guide(case: &GuideCase, state: Option<&State>) -> View {
         GuideAim::Rubric => iterated(&mut path, case),
         GuideAim::Gate => gated(&mut path, case),
     }
-    let taken = |sign: &StepMark| state.is_some_and(|state| sign.is_seen(state));
     let steps = path
         .steps
         .into_iter()
         .map(|(why, command, sign)| GuideStep {
             why,
             command,
-            taken: sign.as_ref().map(taken),
+            taken: sign.and_then(|sign| sign.seen(state, &case.names.written)),
         });
     let facts = Guide {
         want: case.want,

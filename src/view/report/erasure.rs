@@ -47,6 +47,14 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
             " {n} files that hold these texts too can still be read: the last part names them."
         ),
     };
+    let copies = match story.copies.len() {
+        0 => String::new(),
+        1 => " Texts of this file are kept under 1 other subject too, and can still be read: the last part names it."
+            .to_owned(),
+        n => format!(
+            " Texts of this file are kept under {n} other subjects too, and can still be read: the last part names them."
+        ),
+    };
     let is_checked = match story.key {
         KeyStanding::Destroyed => "The vault beside this ledger holds no key of the subject.",
         KeyStanding::NoVault => {
@@ -55,7 +63,7 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
     };
     let head = DocumentHead {
         answer: format!(
-            "{by} erased subject {} on {}. {texts} cannot be read any more, and {touched} cannot be computed again.{kept}",
+            "{by} erased subject {} on {}. {texts} cannot be read any more, and {touched} cannot be computed again.{kept}{copies}",
             story.said.subject.short(),
             day(story.recorded_at),
         ),
@@ -287,6 +295,19 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
             events,
             vec![Cell::text(of_file(file)), Cell::text(held(file, story.key))],
         );
+    }
+    if !table.rows.is_empty() {
+        part.table_or(table, "");
+    }
+    let columns = [("subject", "subject"), ("reach", "what holds of it")];
+    let mut table = Table::new(
+        "copies",
+        "Other subjects that hold texts of the erased file",
+        &columns,
+    );
+    for (subject, seq) in &story.copies {
+        let reach = "KEPT: its texts can be read until this subject is erased too";
+        table.row(*seq, vec![Cell::text(subject.to_hex()), Cell::text(reach)]);
     }
     if !table.rows.is_empty() {
         part.table_or(table, "");

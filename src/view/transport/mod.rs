@@ -19,7 +19,6 @@ use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::num::Count;
-use crate::num::Finite;
 use crate::num::Micro;
 use crate::view::Exit;
 use crate::view::View;
@@ -332,11 +331,17 @@ impl Audits<'_> {
                 && !is_kept_back(of)
                 && let Some(margin) = of.wide.min_margin_for_pass
             {
+                let seen = match of.wide.detectable_bias {
+                    Some(bias) => format!(
+                        "a bias of {:.3} would be seen with power 0.80",
+                        bias.value()
+                    ),
+                    None => "no bias within the scale would be seen with power 0.80".to_owned(),
+                };
                 view.sentence(format!(
-                    "{}  would pass at a margin of {:.3}; a bias of {:.3} would be seen with power 0.80",
+                    "{}  would pass at a margin of {:.3}; {seen}",
                     of.policy,
                     margin.value(),
-                    of.wide.detectable_bias.map_or(f64::NAN, Finite::value),
                 ));
             }
         }

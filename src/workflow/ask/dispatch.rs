@@ -25,6 +25,8 @@ const PATIENCE_USUAL: Micros = 900 * SECOND;
 const RETRY_WINDOW: usize = 200;
 /// Answers that are no JSON, in a row, that stop a run.
 const FOREIGN_MAX: u32 = 3;
+/// Attempts that reached nobody, in a row, that stop a run which never had an answer.
+const UNREACHED_MAX: u32 = 8;
 
 /// How a run sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +61,26 @@ pub enum StopReason {
     Foreign,
     /// Somebody asked to stop.
     Interrupted,
+    /// The account or the cap has no room for what has to be sent again.
+    Capped,
+    /// Another model answered than is pinned.
+    Mismatched,
     /// The endpoint asks to wait longer than patience lasts.
     Patience {
         /// How long.
         wait: Micros,
     },
+    /// The endpoint fails for longer than patience lasts.
+    Outage {
+        /// How long.
+        lasted: Micros,
+    },
     /// The quota is used up.
     Quota,
     /// The URL is wrong.
     Redirected,
+    /// Nobody answers at the URL, and nobody ever did.
+    Unreachable,
 }
 
 /// What is to be done next.
@@ -131,6 +144,9 @@ pub struct Dispatch {
     open: BTreeMap<u64, AskState>,
     recent: VecDeque<bool>,
     foreign: u32,
+    unreached: u32,
+    was_reached: bool,
+    fails_since: Option<Micros>,
     stopped: Option<StopReason>,
 }
 
@@ -145,6 +161,9 @@ impl Dispatch {
             open: BTreeMap::new(),
             recent: VecDeque::new(),
             foreign: 0,
+            unreached: 0,
+            was_reached: false,
+            fails_since: None,
             stopped: None,
         }
     }
@@ -237,6 +256,7 @@ impl Dispatch {
             0
         };
         let well = matches!(class, AttemptClass::Ok | AttemptClass::Rejected);
+        self.reached(class, well, now);
         // A 429 closes the gate; it is no failure of the endpoint.
         if class != AttemptClass::Limited {
             self.breaker.ended(well, now);
@@ -261,6 +281,28 @@ impl Dispatch {
             _ => {}
         }
         self.again(place, asked, end, now)
+    }
+
+    /// Counts what reached nobody and how long nothing went well, and stops what waits in vain.
+    fn reached(&mut self, class: AttemptClass, well: bool, now: Micros) {
+        if class == AttemptClass::Unreachable {
+            self.unreached += 1;
+        } else {
+            self.unreached = 0;
+            self.was_reached = true;
+        }
+        if !self.was_reached && self.unreached >= UNREACHED_MAX {
+            self.stop(StopReason::Unreachable);
+        }
+        // Being limited is no failure: the endpoint says how long to wait.
+        if well || class == AttemptClass::Limited {
+            self.fails_since = None;
+            return;
+        }
+        let lasted = now.saturating_sub(*self.fails_since.get_or_insert(now));
+        if lasted > self.rules.patience {
+            self.stop(StopReason::Outage { lasted });
+        }
     }
 
     fn again(
@@ -300,6 +342,16 @@ impl Dispatch {
             all.into_iter().partition(|(_, of)| !of.attempts.is_empty());
         let tried = tried.into_iter().map(|(place, of)| (place, of.attempts));
         (tried.collect(), fresh.len() as u64)
+    }
+
+    /// Attempts that may have been billed, of asks that came to nothing yet, by their places.
+    pub fn maybe_billed(&self) -> Vec<(u64, u64)> {
+        let all = self.waiting.iter().chain(&self.open);
+        let maybe = all.map(|(place, of)| {
+            let maybe = of.attempts.iter().filter(|of| of.class.is_maybe_billed());
+            (*place, maybe.count() as u64)
+        });
+        maybe.filter(|(_, maybe)| *maybe > 0).collect()
     }
 
     /// Asks that are sent and not heard of.

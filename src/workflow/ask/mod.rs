@@ -5,7 +5,9 @@
 
 pub mod breaker;
 pub mod dispatch;
+pub mod judged;
 pub mod limit;
+pub mod plan_file;
 pub mod prices;
 pub mod probe;
 pub mod reading;

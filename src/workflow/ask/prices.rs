@@ -1,19 +1,13 @@
-//! What calls cost: tables of prices as people write them, and the cost of a call in millionths of a dollar.
+//! What calls cost: tables of prices as people write them.
 
-use clover_event::calls::TokenCounts;
 use clover_event::id::Text;
 use clover_event::payload::model_terms::PriceMode;
 use clover_event::payload::model_terms::PriceRow;
 use clover_num::Count;
-use clover_num::INTEGER_MAX;
 use clover_num::Micro;
 
 use crate::import::csv;
 
-/// Tokens that prices are given for.
-const PER_TOKENS: u128 = 1_000_000;
-/// Bytes that a bound adds to a request, for what a provider puts around it.
-const AROUND_BYTES: u64 = 256;
 /// Columns of a table in CSV, in any order.
 const COLUMNS: [&str; 7] = [
     "provider",
@@ -153,46 +147,16 @@ fn row(line: u64, record: &[String], places: &[usize]) -> Result<PriceRow, Price
     })
 }
 
-fn most() -> Count {
-    Count::new(INTEGER_MAX).expect("BUG: the greatest count is one")
-}
-
-/// A sum of millionths of a dollar for a million tokens, as millionths of a dollar, rounded up; the greatest count where it is
-/// none.
-fn rounded_up(sum: u128) -> Count {
-    let micro = u64::try_from(sum.div_ceil(PER_TOKENS)).ok();
-    micro.and_then(Count::new).unwrap_or_else(most)
-}
-
-fn times(tokens: u64, price: Count) -> u128 {
-    u128::from(tokens) * u128::from(price.value())
-}
-
-/// What a call costs by its tokens, in millionths of a dollar, rounded up once.
-pub fn cost(row: &PriceRow, tokens: &TokenCounts) -> Count {
-    let parts = [
-        (tokens.input, row.input),
-        (tokens.cache_read, row.cache_read),
-        (tokens.cache_write, row.cache_write),
-        (tokens.output, row.output),
-    ];
-    let parts = parts
-        .iter()
-        .map(|(count, price)| times(count.value(), *price));
-    rounded_up(parts.sum())
-}
-
-/// The most that a call of a request may cost, in millionths of a dollar: a token a byte at the dearest price of input, and
-/// the limit of output.
-pub fn bound(row: &PriceRow, bytes: usize, output_max: u64) -> Count {
-    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-    let input = times(bytes.saturating_add(AROUND_BYTES), row.dearest_input());
-    rounded_up(input + times(output_max, row.output))
-}
-
 #[cfg(test)]
 mod tests {
+    use clover_event::calls::TokenCounts;
+    use clover_num::INTEGER_MAX;
+
     use super::*;
+
+    fn most() -> Count {
+        count(INTEGER_MAX)
+    }
 
     fn count(value: u64) -> Count {
         Count::new(value).unwrap()
@@ -220,8 +184,8 @@ mod tests {
             output: count(96),
             ..TokenCounts::default()
         };
-        assert_eq!(cost(&row, &tokens), count(390));
-        assert_eq!(cost(&row, &TokenCounts::default()), count(0));
+        assert_eq!(row.cost(&tokens), count(390));
+        assert_eq!(row.cost(&TokenCounts::default()), count(0));
     }
 
     /// source: the specification of endpoints, its vector of a bound: 6,840 bytes, a cache write of 312,500, 600 tokens.
@@ -229,7 +193,7 @@ mod tests {
     fn a_bound_counts_every_byte_as_a_token() {
         let row = row_of([250_000, 25_000, 312_500, 2_000_000]);
         // (6840 + 256) x 312500 + 600 x 2000000 = 3,417,500,000: 3,417.5, so 3,418.
-        assert_eq!(bound(&row, 6_840, 600), count(3_418));
+        assert_eq!(row.bound(6_840, 600), count(3_418));
     }
 
     #[test]
@@ -240,7 +204,7 @@ mod tests {
             output: most(),
             ..TokenCounts::default()
         };
-        assert_eq!(cost(&row, &tokens), most());
+        assert_eq!(row.cost(&tokens), most());
     }
 
     #[test]

@@ -135,6 +135,36 @@ impl<'a> Sending<'a> {
         }
     }
 
+    /// Asks of which none is sent before [`Sending::add`] names it.
+    pub fn held_back(
+        desk: &'a mut dyn Desk,
+        wire: &'a dyn WireForm,
+        requests: &'a [AskRequest],
+        (rules, jitter): (DispatchRules, SeedTree),
+    ) -> Self {
+        Self {
+            dispatch: Dispatch::new(rules, desk.now()),
+            desk,
+            draws: 0,
+            jitter,
+            requests,
+            said: vec![None; requests.len()],
+            wire,
+        }
+    }
+
+    /// An ask may be sent.
+    pub fn add(&mut self, place: u64) {
+        if let Some(request) = self.request(place) {
+            self.dispatch.add(place, request.need());
+        }
+    }
+
+    /// Attempts that may have been billed, of asks that came to nothing yet, by their places.
+    pub fn maybe_billed(&self) -> Vec<(u64, u64)> {
+        self.dispatch.maybe_billed()
+    }
+
     /// A new hold covers what waits.
     pub fn held(&mut self) {
         self.dispatch.held();

@@ -452,6 +452,7 @@ fn of_outcome(
                 });
             }
             let score = ScoreRecorded {
+                call: None,
                 draw,
                 item: outcome.unit.clone(),
                 judge: judge.clone(),

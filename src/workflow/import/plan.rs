@@ -188,6 +188,7 @@ fn key(payload: &Payload, ask: &ImportTerms) -> Digest {
 /// The score of a row, without texts.
 pub fn score_of(row: &ImportRow, judge: &JudgeId) -> ScoreRecorded {
     ScoreRecorded {
+        call: None,
         draw: row.draw,
         item: row.item.clone(),
         judge: judge.clone(),

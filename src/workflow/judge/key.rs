@@ -8,6 +8,8 @@ use serde::Serialize;
 
 /// Label of raw keys.
 pub const RAW_LABEL: &str = "clover/raw-key/v1";
+/// Label of raw keys of judges behind HTTP.
+pub const PLAN_LABEL: &str = "clover/raw-key/v2";
 /// Label of score keys.
 pub const SCORE_LABEL: &str = "clover/score-key/v1";
 
@@ -36,6 +38,34 @@ impl RawKey<'_> {
     /// The key: labelled SHA-256 of the canonical object.
     pub fn digest(&self) -> Digest {
         canon::digest(RAW_LABEL, self)
+    }
+}
+
+/// What a raw score of a judge behind HTTP depends on.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PlanKey<'a> {
+    /// The response, as a keyed digest.
+    pub a_hash: Digest,
+    /// Version of the evidence record.
+    pub evidence_schema_version: &'a str,
+    /// Version of the extractor.
+    pub extractor_version: &'a str,
+    /// The model that has to answer.
+    pub model_returned: &'a str,
+    /// Digest of the plan.
+    pub plan_digest: Digest,
+    /// SHA-256 of what it is told.
+    pub prompt_hash: Digest,
+    /// SHA-256 of what was recorded of sources, tool calls and facts.
+    pub tool_snapshot_id: Digest,
+    /// The prompt, as a keyed digest.
+    pub x_hash: Digest,
+}
+
+impl PlanKey<'_> {
+    /// The key: labelled SHA-256 of the canonical object.
+    pub fn digest(&self) -> Digest {
+        canon::digest(PLAN_LABEL, self)
     }
 }
 

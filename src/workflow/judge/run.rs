@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
+use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
@@ -30,6 +31,7 @@ use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
 use crate::judge::fields;
 use crate::judge::fields::EvidenceFields;
+use crate::judge::key::PlanKey;
 use crate::judge::key::RawKey;
 
 /// What was recorded of sources, tool calls and facts before a judge scores.
@@ -135,6 +137,35 @@ impl Frame {
         Self { registered, ..self }
     }
 
+    /// The key of a raw score of two texts.
+    fn raw_key(&self, a_hash: Digest, x_hash: Digest) -> Digest {
+        let judge = &self.registered;
+        if let Some(asked) = &judge.asked {
+            let key = PlanKey {
+                a_hash,
+                evidence_schema_version: judge.evidence_schema.as_str(),
+                extractor_version: judge.extractor.as_str(),
+                model_returned: asked.pin.as_str(),
+                plan_digest: asked.plan_digest,
+                prompt_hash: judge.prompt_hash,
+                tool_snapshot_id: judge.tool_snapshot,
+                x_hash,
+            };
+            return key.digest();
+        }
+        let key = RawKey {
+            a_hash,
+            decoding: judge.decoding,
+            evidence_schema_version: judge.evidence_schema.as_str(),
+            extractor_version: judge.extractor.as_str(),
+            judge_model_id: judge.model.as_str(),
+            prompt_hash: judge.prompt_hash,
+            tool_snapshot_id: judge.tool_snapshot,
+            x_hash,
+        };
+        key.digest()
+    }
+
     /// Reads a row; `None` when it lacks a text.
     pub fn read(&self, row: &ImportRow) -> Option<Reading> {
         let (prompt, response) = (row.prompt.as_deref()?, row.response.as_deref()?);
@@ -150,18 +181,7 @@ impl Frame {
         });
         let a_hash = text_hash(&self.pepper, "response", response);
         let x_hash = text_hash(&self.pepper, "prompt", prompt);
-        let judge = &self.registered;
-        let raw_key = RawKey {
-            a_hash,
-            decoding: judge.decoding,
-            evidence_schema_version: judge.evidence_schema.as_str(),
-            extractor_version: judge.extractor.as_str(),
-            judge_model_id: judge.model.as_str(),
-            prompt_hash: judge.prompt_hash,
-            tool_snapshot_id: judge.tool_snapshot,
-            x_hash,
-        };
-        let raw_key = raw_key.digest();
+        let raw_key = self.raw_key(a_hash, x_hash);
         Some(Reading {
             evidence,
             raw_key,
@@ -172,6 +192,14 @@ impl Frame {
 }
 
 impl Reading {
+    /// Its texts, as keyed digests.
+    pub fn texts(&self) -> AskedTexts {
+        AskedTexts {
+            a_hash: self.a_hash,
+            x_hash: self.x_hash,
+        }
+    }
+
     /// Asks a judge for the row's base score, and what it says beside it.
     ///
     /// # Errors
@@ -313,6 +341,7 @@ mod tests {
     fn frame() -> Frame {
         let text = |text: &str| Text::new(text).unwrap();
         let registered = JudgeRegistered {
+            asked: None,
             decoding: Decoding {
                 temperature_micro: Micro::new(0).unwrap(),
             },

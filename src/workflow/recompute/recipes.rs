@@ -165,6 +165,13 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::SubjectErased
         | Kind::BudgetOpened
         | Kind::BudgetCharged
+        | Kind::BudgetReserved
+        | Kind::BudgetSettled
+        | Kind::CallRecorded
+        | Kind::JudgeRunClosed
+        | Kind::JudgeRunOpened
+        | Kind::JudgeRunResumed
+        | Kind::ScoreMissed
         | Kind::EndpointRegistered
         | Kind::PriceTableRegistered
         | Kind::ExperimentRegistered

@@ -282,3 +282,127 @@ fn prices_are_registered_exactly_and_shown_in_dollars() {
     assert_eq!(late.code, 2, "{}", late.err);
     desk.head();
 }
+
+/// A desk that may ask an endpoint about three rows: free, or paid from an account.
+fn live_desk(of: &Double, free: bool) -> Desk {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/live --holder Ada --roles all");
+    desk.ok("experiment register live --title Live --purpose testing");
+    let cost = if free { "--free" } else { "" };
+    desk.ok(&format!(
+        "endpoint add sim --url http://{} --provider example --texts rows --terms kept-here --auth none {cost}",
+        of.address()
+    ));
+    let row = |item: u8| {
+        json!({"prompt_id": format!("item-{item}"), "prompt": format!("Why {item}?"), "response": format!("Because {item}.")})
+            .to_string()
+            + "\n"
+    };
+    desk.file("base_responses.jsonl", &[1, 2, 3].map(row).concat());
+    if !free {
+        desk.file("prices.csv", &PRICES.replace("m-1", "m-1-2026-01-15"));
+        desk.ok("price import prices.csv --name 2026-11 --as-of 2026-11-01 --source page");
+        let account = r#"{"account":"judges","amount":1000000,"period":"once","purpose":"judges","spenders":["scorer"],"unit":"usd_micro"}"#;
+        desk.ok_words(&["record", "budget.opened", "--data", account]);
+    }
+    desk
+}
+
+const LIVE: &str = "judge ask --judge live-1 --endpoint sim --model m-1 --pin m-1-2026-01-15 --rows base_responses.jsonl --policy base --json";
+
+fn kinds(desk: &mut Desk, kind: &str) -> Vec<Value> {
+    let answer = desk
+        .ok(&format!("log --kind {kind} --limit 100 --json"))
+        .json();
+    answer["data"]["entries"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_free_endpoint_scores_rows_once_and_every_score_names_its_call() {
+    let honest = double("", None);
+    let mut desk = live_desk(&honest, true);
+    let first = desk.ok(LIVE).json()["data"].clone();
+    assert_eq!(
+        (&first["scored"], &first["missed"], &first["left"]),
+        (&json!(3), &json!(0), &json!(0))
+    );
+    assert_eq!(first["end"], "completed");
+    assert_eq!(honest.billed().len(), 3);
+    assert_eq!(kinds(&mut desk, "call.recorded").len(), 3);
+    assert_eq!(kinds(&mut desk, "score.recorded").len(), 3);
+    let again = desk.ok(LIVE).json()["data"].clone();
+    assert_eq!(
+        (&again["already"], &again["run"]),
+        (&json!(3), &Value::Null)
+    );
+    assert_eq!(honest.billed().len(), 3, "nothing is asked twice");
+    desk.head();
+}
+
+#[test]
+fn what_is_billed_is_never_more_than_what_is_charged() {
+    let faults = r#"{"when":{"nth":"1..2"},"do":{"cut_at":60}}
+{"when":{"nth":"3..4"},"do":{"status":500}}"#;
+    let cutting = double(faults, None);
+    let mut desk = live_desk(&cutting, false);
+    let none = desk.run(LIVE);
+    assert!(
+        none.code == 2 && none.err.contains("--account"),
+        "{}",
+        none.err
+    );
+    let ran = desk.ok(&format!("{LIVE} --account judges")).json()["data"].clone();
+    assert_eq!(ran["scored"], 3, "{ran}");
+    let price =
+        |input: u64, output: u64| (input * 250_000 + output * 2_000_000).div_ceil(1_000_000);
+    let billed: u64 = cutting
+        .billed()
+        .iter()
+        .map(|of| price(of.input, of.output))
+        .sum();
+    let settled = ran["settled_usd_micro"].as_u64().unwrap();
+    assert!(billed > 0 && billed <= settled, "{billed} of {settled}");
+    assert_eq!(ran["settled_usd_micro"], ran["cost_usd_micro"]);
+    let budget = desk.ok("budget show judges --json").json()["data"].clone();
+    assert_eq!(budget["spent"], settled);
+    assert_eq!(budget["left"], 1_000_000 - settled);
+    desk.head();
+}
+
+#[test]
+fn a_cap_another_model_and_prose_end_in_words() {
+    let honest = double("", None);
+    let mut desk = live_desk(&honest, false);
+    let capped = desk.run(&format!("{LIVE} --account judges --cap-usd 0.000001"));
+    assert_eq!(capped.code, 11, "{}", capped.out);
+    assert_eq!(capped.json()["data"]["end"], "capped");
+    assert_eq!(honest.billed().len(), 0, "nothing was sent");
+    desk.head();
+    let other = double(r#"{"do":{"model":"m-9"}}"#, None);
+    let mut desk = live_desk(&other, false);
+    let changed = desk.run(&format!("{LIVE} --account judges -j 1"));
+    assert_eq!(changed.code, 11, "{}", changed.out);
+    let data = changed.json()["data"].clone();
+    assert_eq!(
+        (&data["scored"], &data["end"]),
+        (&json!(0), &json!("stopped"))
+    );
+    assert!(
+        data["by_outcome"]["mismatched"].as_u64() >= Some(1),
+        "{data}"
+    );
+    desk.head();
+    let prose = double(r#"{"do":{"ignore":["json_schema"]}}"#, None);
+    let mut desk = live_desk(&prose, true);
+    let missed = desk.run(LIVE);
+    assert_eq!(missed.code, 12, "{}", missed.out);
+    assert_eq!(missed.json()["data"]["by_outcome"], json!({"unparsed": 3}));
+    assert_eq!(kinds(&mut desk, "score.missed").len(), 3);
+    let again = desk.run(LIVE);
+    assert_eq!(
+        again.json()["data"]["run"],
+        Value::Null,
+        "an answer that cannot be read is not asked for again"
+    );
+    desk.head();
+}

@@ -55,6 +55,7 @@ mod kinds;
 mod laid_out;
 mod late_rows;
 mod live;
+mod live_runs;
 mod mistakes;
 mod obstacles;
 mod on_scales;

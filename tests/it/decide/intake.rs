@@ -478,6 +478,7 @@ fn split_rule_for_listings() {
 fn judge_rule() {
     let registered = |judge: &str| -> Payload {
         JudgeRegistered {
+            asked: None,
             decoding: Decoding {
                 temperature_micro: micro(0),
             },
@@ -578,6 +579,7 @@ fn score_once_rule() {
     };
     let score = |value: i64| -> Payload {
         clover::event::payload::judge::ScoreRecorded {
+            call: None,
             draw: count(0),
             item: "a".parse().unwrap(),
             judge: "judge-1".parse().unwrap(),

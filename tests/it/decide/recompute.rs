@@ -64,6 +64,7 @@ fn story() -> Vec<Payload> {
             let shift = if policy == "base" { 0 } else { 40_000 };
             said.push(
                 ScoreRecorded {
+                    call: None,
                     draw: Count::new(0).unwrap(),
                     item: format!("p-{i}").parse().unwrap(),
                     judge: "judge".parse().unwrap(),

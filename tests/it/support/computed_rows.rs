@@ -307,6 +307,7 @@ impl Answer {
     /// What the judge said.
     pub fn score(&self, judge: &JudgeRegistered) -> Payload {
         ScoreRecorded {
+            call: None,
             draw: Count::default(),
             item: self.item.clone(),
             judge: judge.judge.clone(),

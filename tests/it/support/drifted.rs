@@ -42,6 +42,7 @@ pub fn anchored(judge: &str) -> Vec<Payload> {
         let mut ids = BTreeSet::new();
         for at in 0..ROWS {
             let scored = ScoreRecorded {
+                call: None,
                 draw: Count::default(),
                 item: format!("anchor-{at:03}").parse().unwrap(),
                 judge: judge.parse().unwrap(),

@@ -239,6 +239,7 @@ fn custody(test: &mut TestLedger) {
 fn data(test: &mut TestLedger) -> EventId {
     let blobs = blobs();
     let score = ScoreRecorded {
+        call: None,
         draw: count(0),
         item: "item-a".parse().unwrap(),
         judge: "judge-1".parse().unwrap(),
@@ -350,6 +351,7 @@ fn intake(test: &mut TestLedger, scored: EventId) {
 fn scoring(test: &mut TestLedger) {
     let blobs = blobs();
     let registered = JudgeRegistered {
+        asked: None,
         decoding: Decoding {
             temperature_micro: Micro::new(0).unwrap(),
         },
@@ -418,7 +420,152 @@ fn models(test: &mut TestLedger) {
         rows: vec![row],
         source: text("page of the provider"),
     };
-    let batch = [Command::new(endpoint, None), Command::new(prices, None)];
+    let account = BudgetOpened {
+        account: "judges".parse().unwrap(),
+        amount: count(20_000),
+        period: Period::Once,
+        purpose: text("judges"),
+        spenders: Roles::new([Role::Owner]).unwrap(),
+        unit: "usd_micro".parse().unwrap(),
+    };
+    let batch = [
+        Command::new(endpoint, None),
+        Command::new(prices, None),
+        Command::new(account, None),
+    ];
+    test.append(&batch).unwrap();
+    run(test);
+}
+
+/// A run of a judge behind HTTP, cut, resumed and ended.
+fn run(test: &mut TestLedger) {
+    use clover::event::calls::AttemptClass;
+    use clover::event::calls::CallAttempt;
+    use clover::event::calls::CallOutcome;
+    use clover::event::payload::model_runs as runs;
+    use clover::event::payload::scoring::AskedAt;
+
+    let blobs = blobs();
+    let name: clover::event::id::RunId = "run-1".parse().unwrap();
+    let judge = JudgeRegistered {
+        asked: Some(AskedAt {
+            endpoint: "main".parse().unwrap(),
+            pin: text("m-1"),
+            plan: blob_ref(&blobs[2]),
+            plan_digest: Digest::sha256(b"plan"),
+        }),
+        decoding: Decoding {
+            temperature_micro: Micro::new(0).unwrap(),
+        },
+        evidence_schema: text("evidence/1"),
+        extractor: text("clover-text/1"),
+        judge: "live-1".parse().unwrap(),
+        known: None,
+        model: text("m-1"),
+        of: None,
+        prompt: None,
+        port: JudgePort::Endpoint,
+        prompt_hash: Digest::sha256(b""),
+        scale: None,
+        tool_snapshot: Digest::sha256(b""),
+    };
+    let opened = runs::JudgeRunOpened {
+        account: Some("judges".parse().unwrap()),
+        asks: count(1),
+        asks_root: Root(Digest::sha256(b"asks")),
+        build: text("clover 0.1.0"),
+        cap_usd_micro: Some(count(10_000)),
+        endpoint: "main".parse().unwrap(),
+        judge: "live-1".parse().unwrap(),
+        prices: Some("2026-11".parse().unwrap()),
+        run: name.clone(),
+    };
+    let resumed = runs::JudgeRunResumed {
+        epoch: count(1),
+        run: name.clone(),
+    };
+    let held = runs::BudgetReserved {
+        account: "judges".parse().unwrap(),
+        amount: count(1_000),
+        asks: count(1),
+        hold: text("run-1/1/0"),
+        run: name.clone(),
+    };
+    let texts = runs::AskedTexts {
+        a_hash: Digest::sha256(b"a"),
+        x_hash: Digest::sha256(b"x"),
+    };
+    let attempt = CallAttempt {
+        class: AttemptClass::Limited,
+        ms: count(9),
+        status: Some(count(429)),
+    };
+    let call = runs::CallRecorded {
+        ask: Digest::sha256(b"ask"),
+        attempts: vec![attempt],
+        bound_usd_micro: count(1_000),
+        cost_usd_micro: count(0),
+        detail: None,
+        epoch: count(1),
+        fingerprint: None,
+        hold: Some(text("run-1/1/0")),
+        judge: "live-1".parse().unwrap(),
+        model_returned: None,
+        nth: count(0),
+        outcome: CallOutcome::Exhausted,
+        provider_request: None,
+        response: None,
+        run: name.clone(),
+        score_micro: None,
+        texts,
+        tokens: None,
+        usage: runs::UsageState::Absent,
+    };
+    let batch = [
+        Command::new(judge, experiment()),
+        Command::new(opened, experiment()),
+        Command::new(resumed, experiment()),
+        Command::new(held, None),
+        Command::new(call, experiment()),
+    ];
+    let stand = test.append(&batch).unwrap();
+    let missed = runs::ScoreMissed {
+        call: runs::CallOf {
+            call: stand[4].id,
+            texts,
+        },
+        draw: count(0),
+        item: "item-live".parse().unwrap(),
+        judge: "live-1".parse().unwrap(),
+        nth: count(0),
+        policy: "baseline".parse().unwrap(),
+        reason: CallOutcome::Exhausted,
+    };
+    let mut missed = Command::new(missed, experiment());
+    missed.refs = vec![stand[4].id];
+    let settled = runs::BudgetSettled {
+        amount: count(0),
+        hold: text("run-1/1/0"),
+        overrun: false,
+        run: name.clone(),
+        unknown: count(0),
+    };
+    let closed = runs::JudgeRunClosed {
+        by_outcome: vec![runs::OutcomeCount {
+            calls: count(1),
+            outcome: CallOutcome::Exhausted,
+        }],
+        cost_usd_micro: count(0),
+        end: runs::RunEnd::Completed,
+        left: count(0),
+        run: name,
+        settled_usd_micro: count(0),
+    };
+    let batch = [
+        missed,
+        Command::new(settled, None),
+        Command::new(closed, experiment()),
+    ];
     test.append(&batch).unwrap();
 }
 

@@ -44,6 +44,7 @@ pub mod tampered_prompts;
 pub mod tampered_releases;
 pub mod tampered_retold;
 pub mod tampered_rows;
+pub mod tampered_runs;
 pub mod tampered_scales;
 pub mod tampered_seen;
 pub mod tampered_sequences;
@@ -376,6 +377,7 @@ pub fn experiment() -> Option<ExperimentId> {
 /// The score of item `n`.
 pub fn score(n: u64) -> Command {
     let payload = ScoreRecorded {
+        call: None,
         draw: Count::new(0).unwrap(),
         item: format!("item-{n}").parse().unwrap(),
         judge: "judge-1".parse().unwrap(),

@@ -90,7 +90,7 @@ pub fn written() -> &'static [Sample] {
 }
 
 /// Who makes samples, in the order in which they are listed.
-const MAKERS: [fn() -> Vec<Sample>; 30] = [
+const MAKERS: [fn() -> Vec<Sample>; 31] = [
     of_lines,
     super::tampered_iterations::all,
     super::tampered_gates::all,
@@ -119,6 +119,7 @@ const MAKERS: [fn() -> Vec<Sample>; 30] = [
     super::tampered_seen::all,
     super::tampered_rows::all,
     super::tampered_endpoints::all,
+    super::tampered_runs::all,
     super::tampered_scales::all,
     super::tampered_tainted::all,
 ];

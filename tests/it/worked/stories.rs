@@ -19,7 +19,7 @@ const PEOPLE: [&str; 4] = [
 /// Units of the gate.
 const UNITS: u32 = 60;
 
-/// A gate that is decided after 30 of its 60 units.
+/// A gate that is decided after 31 of its 60 units.
 pub(super) fn stopped_gate() -> Desk {
     let mut desk = founded("ledger.example/stopped-gate", &PEOPLE);
     let (mut units, mut outcomes) = (String::new(), String::from("unit,baseline,candidate\n"));

@@ -211,6 +211,7 @@ fn files(teller: &mut Teller, identity: &Identity) {
 fn scoring(teller: &mut Teller) {
     let known = br#"{"citations":{"complete":true,"known":{}},"facts":[],"traces":{}}"#;
     let registered = JudgeRegistered {
+        asked: None,
         decoding: Decoding {
             temperature_micro: micro(0),
         },

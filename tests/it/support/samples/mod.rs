@@ -351,6 +351,7 @@ pub fn key_added(signer: &Signer, holder: &str, human: bool, held: &[Role]) -> K
 
 fn score(item: &str, draw: u64, micro: i64) -> ScoreRecorded {
     ScoreRecorded {
+        call: None,
         draw: count(draw),
         item: item.parse().unwrap(),
         judge: "judge-1".parse().unwrap(),
@@ -469,6 +470,7 @@ fn preparation(teller: &mut Teller) {
 
 fn measurement(teller: &mut Teller) {
     let private = ScoreRecorded {
+        call: None,
         prompt: Some(teller.private("Why is the sky blue?")),
         response: Some(teller.private("Because air scatters short waves more.")),
         ..score("item-2", 0, -250_000)

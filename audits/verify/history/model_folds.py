@@ -1,0 +1,88 @@
+"""Folds of endpoints, prices, and runs of judges behind HTTP into the state."""
+
+from history.records import ModelRun
+
+AGAIN = ("exhausted", "lost", "mismatched")               # what an ask came to that may be asked again
+
+
+def endpoint_registered(state, _entry, data):
+    state.endpoints.setdefault(data["endpoint"], data)
+
+
+def price_table_registered(state, _entry, data):
+    state.prices.setdefault(data["prices"], data)
+
+
+def judge_run_opened(state, entry, data):
+    if entry.experiment is not None:
+        state.runs.setdefault(data["run"], ModelRun(entry.experiment, data))
+
+
+def judge_run_resumed(state, _entry, data):
+    run = state.runs.get(data["run"])
+    if run:
+        run.epoch, run.holds, run.epoch_cost, run.epoch_settled = data["epoch"], 0, 0, 0
+        run.is_losing, run.uncalled = False, 0
+
+
+def judge_run_closed(state, _entry, data):
+    run = state.runs.get(data["run"])
+    if run:
+        run.end = run.end or data["end"]
+
+
+def budget_reserved(state, entry, data):
+    account, run = state.accounts.get(data["account"]), state.runs.get(data["run"])
+    if account:
+        period = account.period_of(entry.recorded_text)
+        account.held[period] = account.held.get(period, 0) + data["amount"]
+        state.holds[data["hold"]] = data["account"], period, data["amount"]
+    if run:
+        run.holds += 1
+        run.uncalled = 0
+        run.hold = [data["hold"], data["amount"], data["asks"]]
+
+
+def budget_settled(state, _entry, data):
+    held, run = state.holds.pop(data["hold"], None), state.runs.get(data["run"])
+    account = held and state.accounts.get(held[0])
+    if account:
+        account.held[held[1]] -= held[2]
+        account.spent[held[1]] = account.spent.get(held[1], 0) + data["amount"]
+    if run:
+        run.settled += data["amount"]
+        run.epoch_settled += data["amount"]
+        run.uncalled = run.hold[2] if run.hold else 0
+        run.hold = None
+
+
+def call_recorded(state, entry, data):
+    if data["outcome"] in AGAIN:
+        state.again[data["ask"]] = data["nth"], data["run"], data["outcome"] == "lost"
+    else:
+        state.again.pop(data["ask"], None)
+    state.calls[entry.id.hex()] = (entry.experiment, data["judge"], data["outcome"], data["texts"],
+                                   data.get("score_micro"))
+    run = state.runs.get(data["run"])
+    if run:
+        lost = data["outcome"] == "lost"                       # asked again, so it is still left
+        run.is_losing = run.is_losing or lost
+        run.ended += not lost
+        if not lost:
+            run.unnamed.add(entry.id.hex())
+        run.by_outcome[data["outcome"]] = run.by_outcome.get(data["outcome"], 0) + 1
+        run.cost += data["cost_usd_micro"]
+        run.epoch_cost += data["cost_usd_micro"]
+        if run.hold:
+            run.hold[2] = max(0, run.hold[2] - 1)
+
+
+def call_named(state, call):
+    for run in state.runs.values():
+        run.unnamed.discard(call)
+
+
+def score_missed(state, entry, data):
+    call_named(state, data["call"]["call"])
+    row = entry.experiment, data["judge"], data["policy"], data["item"], data["draw"]
+    state.missed[row] = state.missed.get(row, 0) + 1

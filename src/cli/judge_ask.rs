@@ -1,0 +1,205 @@
+//! `clover judge ask`: a model behind HTTP scores rows, as a run on record.
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::endpoint;
+use crate::cli::endpoint_terms;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::intake_files;
+use crate::cli::intake_files::Scores;
+use crate::cli::judge_rows;
+use crate::event::id::AccountId;
+use crate::event::id::JudgeId;
+use crate::ledger::Ledger;
+use crate::model::dialect;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::projection::endpoints::Endpoints;
+use crate::session::judge::Assignment;
+use crate::session::judge::assignment::JudgeSpec;
+use crate::session::judge::assignment::Model;
+use crate::session::judge::live;
+use crate::session::judge::live::LiveTerms;
+use crate::view::View;
+use crate::view::judge_ask as views;
+use crate::workflow::ask::dispatch::DispatchRules;
+use crate::workflow::ask::judged::JudgePlan;
+use crate::workflow::ask::plan_file;
+
+const HELP: &str = "clover judge ask --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The plan of the judge, a file in YAML; or the five options below
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["judge", "endpoint", "model", "pin", "levels"])]
+    pub plan: Option<PathBuf>,
+    /// The judge's name
+    #[arg(long, value_name = "ID", required_unless_present = "plan")]
+    pub judge: Option<String>,
+    /// The endpoint, as it is registered
+    #[arg(long, value_name = "ID", required_unless_present = "plan")]
+    pub endpoint: Option<String>,
+    /// The model to ask for
+    #[arg(long, value_name = "MODEL", required_unless_present = "plan")]
+    pub model: Option<String>,
+    /// The model that has to answer, where it names itself otherwise
+    #[arg(long, value_name = "MODEL")]
+    pub pin: Option<String>,
+    /// Its levels, lowest first [else 1,2,3,4,5]
+    #[arg(long, value_name = "N,N,...")]
+    pub levels: Option<String>,
+    /// JSON Lines of prompts and responses; default those of import rows
+    #[arg(long, value_name = "PATH")]
+    pub rows: Vec<PathBuf>,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Whose responses; default from file name
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// What the judge is told with every ask; kept on record, public
+    #[arg(long, value_name = "FILE")]
+    pub prompt: Option<PathBuf>,
+    /// The account that pays
+    #[arg(long, value_name = "ID")]
+    pub account: Option<String>,
+    /// The most that the run may cost, in dollars
+    #[arg(long, value_name = "X")]
+    pub cap_usd: Option<String>,
+    /// Open at once, at most
+    #[arg(short = 'j', value_name = "N")]
+    pub open_max: Option<u32>,
+    /// The variable of the environment that holds the key
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    pub key_env: Option<String>,
+    /// The file that holds the key, which nobody else may read
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Do not ask before more than a dollar, or a thousand asks
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// How the judge is asked: as the file of its plan says, or the options. A seed is asked for where the dialect takes one.
+fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, CliError> {
+    let endpoints = ledger.state().fold::<Endpoints>();
+    if let Some(path) = &args.plan {
+        let plan = plan_file::read(&ctx.read(path)?).map_err(|error| {
+            CliError::input(
+                format!("{}: {error}", path.display()),
+                "schema/ENDPOINTS.md",
+            )
+        })?;
+        let place = endpoint_terms::found(endpoints, &plan.endpoint)?;
+        if plan.seeded && !dialect::wire(place.said.dialect).has_seed() {
+            let message = format!("decoding.seed: {} takes none", place.said.dialect);
+            return Err(CliError::input(
+                message,
+                "the same plan without decoding.seed",
+            ));
+        }
+        return Ok(plan);
+    }
+    let text = |of: &Option<String>| of.clone().unwrap_or_default();
+    let judge = text(&args.judge);
+    let judge = JudgeId::new(judge.as_str())
+        .map_err(|error| CliError::usage(format!("--judge {judge:?}: {error}"), HELP))?;
+    let levels = args.levels.as_deref().map(|levels| {
+        let parsed = levels.split(',').map(|level| level.trim().parse());
+        parsed.collect::<Result<Vec<i64>, _>>().map_err(|_| {
+            let message = format!("--levels {levels:?}: expected whole numbers, such as 1,2,3,4,5");
+            CliError::usage(message, HELP)
+        })
+    });
+    let endpoint = endpoint_terms::endpoint_id(&text(&args.endpoint))?;
+    let place = endpoint_terms::found(endpoints, &endpoint)?;
+    let seeded = dialect::wire(place.said.dialect).has_seed();
+    let model = text(&args.model);
+    let plan = JudgePlan {
+        endpoint,
+        judge,
+        levels: levels
+            .transpose()?
+            .unwrap_or_else(|| plan_file::LEVELS_USUAL.to_vec()),
+        max_output_tokens: plan_file::OUTPUT_USUAL,
+        pin: args.pin.clone().unwrap_or_else(|| model.clone()),
+        model,
+        seeded,
+        temperature_micro: Some(0),
+    };
+    plan.check()
+        .map_err(|error| CliError::usage(error.to_string(), HELP))?;
+    Ok(plan)
+}
+
+/// The most that the run may cost, in millionths of a dollar.
+fn cap(text: &str) -> Result<Count, CliError> {
+    let micro = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
+    let micro = micro.and_then(|(micro, _)| u64::try_from(micro.value()).ok());
+    let count = micro.filter(|of| *of > 0).and_then(Count::new);
+    count.ok_or_else(|| {
+        let message = format!("--cap-usd {text:?}: expected dollars above 0, such as 2.50");
+        CliError::usage(message, HELP)
+    })
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    let account = args.account.as_deref().map(|text| {
+        AccountId::new(text)
+            .map_err(|error| CliError::usage(format!("--account {text:?}: {error}"), HELP))
+    });
+    let (account, cap) = (
+        account.transpose()?,
+        args.cap_usd.as_deref().map(cap).transpose()?,
+    );
+    let prompt = judge_rows::told(ctx, args.prompt.as_deref())?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let experiment = current::experiment(ctx, &home, ledger.state(), args.experiment.as_deref())?;
+    let plan = plan(ctx, args, &ledger)?;
+    let endpoints = ledger.state().fold::<Endpoints>();
+    let said = endpoint_terms::found(endpoints, &plan.endpoint)?
+        .said
+        .clone();
+    let wire = dialect::wire(said.dialect);
+    let pepper = home.vault(&ctx.ambient())?.pepper()?;
+    let policy = args.policy.as_deref();
+    let rows = if args.rows.is_empty() {
+        judge_rows::held(ctx, (&home, &ledger), &experiment, policy)?
+    } else {
+        intake_files::rows(ctx, &pepper, &args.rows, policy, (Scores::Asked, &[]))?
+    };
+    let key = endpoint::key_of(
+        ctx,
+        &said,
+        (args.key_env.as_deref(), args.key_file.as_deref()),
+    )?;
+    let mut desk = endpoint::desk(&said, key, HELP)?;
+    let judge = plan.judge.clone();
+    let spec = JudgeSpec {
+        judge: judge.clone(),
+        model: Model::Endpoint(plan.clone()),
+        prompt,
+        known: None,
+        scale: None,
+    };
+    let assignment = Assignment::new(experiment, spec, pepper, rows, 1);
+    let assignment = assignment.as_registered(&ledger)?;
+    let terms = LiveTerms {
+        account,
+        cap,
+        desk: &mut desk,
+        plan,
+        rules: DispatchRules {
+            open_max: args.open_max,
+            ..DispatchRules::default()
+        },
+        wire,
+        yes: args.yes,
+    };
+    let mut ports = ctx.ports().with_interrupts()?;
+    let counts = live::run(&mut ports, &home, &mut ledger, assignment, terms)?;
+    Ok(views::asked(judge, &counts))
+}

@@ -1,0 +1,419 @@
+//! A judge behind HTTP asks about rows, as a run on record: nothing is sent that was not held for, every ask ends in one word,
+//! and a run that was cut goes on from the log.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clover_event::Kind;
+use clover_event::id::AccountId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::PriceTableId;
+use clover_event::id::Root;
+use clover_event::id::RunId;
+use clover_event::id::Text;
+use clover_event::payload::model_runs::AskedTexts;
+use clover_event::payload::model_runs::JudgeRunOpened;
+use clover_event::payload::model_runs::JudgeRunResumed;
+use clover_event::payload::model_runs::RunEnd;
+use clover_event::payload::model_terms::PriceMode;
+use clover_event::payload::model_terms::PriceRow;
+use clover_ground::ambient;
+use clover_ground::ambient::AmbientError;
+use clover_ground::ambient::FileLock;
+use clover_ground::digest::Digest;
+use clover_ground::sign::Signer;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_projection::budgets::Budgets;
+use clover_projection::endpoints::Endpoints;
+use clover_projection::runs::ModelRun;
+use clover_projection::runs::ModelRuns;
+use clover_workflow::ask::Desk;
+use clover_workflow::ask::WireForm;
+use clover_workflow::ask::dispatch::DispatchRules;
+use clover_workflow::ask::dispatch::StopReason;
+use clover_workflow::ask::judged::JudgePlan;
+use clover_workflow::import::ImportRow;
+use clover_workflow::iterate::steps::BUILD;
+use clover_workflow::judge::run;
+use clover_workflow::judge::run::Reading;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::judge::assignment::Assignment;
+use crate::judge::error::JudgingError;
+use crate::judge::live_course;
+use crate::judge::live_course::AskedRun;
+use crate::judge::live_record::Recorder;
+use crate::judge::live_rows::LiveRows;
+use crate::judge::live_rows::RowSorter;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+
+/// Hexadecimal digits of the name of a lock.
+const LOCK_DIGITS: usize = 16;
+/// Asks of which no consent is needed, at most.
+const UNASKED_MAX: u64 = 1_000;
+/// Money of which no consent is needed, at most: one dollar.
+const UNASKED_USD_MICRO: u64 = 1_000_000;
+
+/// How a run asks, and who pays.
+pub struct LiveTerms<'a> {
+    /// The account; needed where calls cost something.
+    pub account: Option<AccountId>,
+    /// The most that the run may cost, in millionths of a dollar.
+    pub cap: Option<Count>,
+    /// What sends.
+    pub desk: &'a mut dyn Desk,
+    /// The plan of the judge.
+    pub plan: JudgePlan,
+    /// How it sends.
+    pub rules: DispatchRules,
+    /// How requests are written and answers are read.
+    pub wire: &'a dyn WireForm,
+    /// Whether somebody agreed to what it may cost.
+    pub yes: bool,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveCounts {
+    /// Rows that were on record before.
+    pub already: u64,
+    /// Calls by what they came to.
+    pub by_outcome: BTreeMap<String, u64>,
+    /// What its calls cost, in millionths of a dollar.
+    pub cost: u64,
+    /// Why it stopped before its end.
+    pub stopped: Option<StopReason>,
+    /// How it ended; none where it can go on.
+    pub end: Option<RunEnd>,
+    /// Asks that came to nothing yet.
+    pub left: u64,
+    /// Rows whose ask came to no answer.
+    pub missed: u64,
+    /// Rows that were missed before, and about which nobody asks again.
+    pub missed_before: u64,
+    /// The run; none where nothing was left to ask.
+    pub run: Option<RunId>,
+    /// Rows that were scored and are on record now.
+    pub scored: u64,
+    /// What the run was charged, in millionths of a dollar.
+    pub settled: u64,
+}
+
+impl LiveCounts {
+    /// What is on record of a run.
+    fn take(&mut self, ledger: &Ledger, run: &RunId) {
+        let runs = ledger.state().fold::<ModelRuns>();
+        if let Some(of) = runs.by_id.get(run) {
+            self.by_outcome = of.by_outcome.clone();
+            (self.cost, self.settled) = (of.cost, of.settled);
+            (self.end, self.left) = (of.end, of.left());
+        }
+    }
+}
+
+/// One ask with the rows that it stands for.
+pub(super) struct LiveAsk {
+    /// The ask's key.
+    pub key: Digest,
+    /// Which call of it is next.
+    pub nth: u64,
+    /// Rows of its texts.
+    pub rows: Vec<(ImportRow, Reading)>,
+    /// Its texts.
+    pub texts: AskedTexts,
+    /// The most that one attempt may cost.
+    pub bound: Count,
+}
+
+/// What a run needs to know of money: prices and the account; none at a free endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Tariff {
+    pub account: AccountId,
+    pub prices: PriceTableId,
+    pub row: PriceRow,
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).expect("BUG: nobody counts to 2^53")
+}
+
+/// Keeps other processes from asking for the same judge until it is dropped.
+fn alone(
+    home: &Home,
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+) -> Result<FileLock, SessionError> {
+    let named = Digest::sha256(format!("{experiment}\n{judge}").as_bytes()).to_hex();
+    let name: String = named.chars().take(LOCK_DIGITS).collect();
+    let path = home.folder().join(format!("asking-{name}"));
+    match ambient::lock(&path, Duration::ZERO) {
+        Err(AmbientError::Locked { .. }) => Err(JudgingError::Busy(judge.clone()).into()),
+        lock => Ok(lock?),
+    }
+}
+
+/// Asks the judge of an assignment about every row that has no score of it yet.
+///
+/// # Errors
+/// [`JudgingError`]; what was answered before is on record, and what was held is settled.
+pub fn run(
+    ports: &mut dyn Ports,
+    home: &Home,
+    ledger: &mut Ledger,
+    mut assignment: Assignment,
+    mut terms: LiveTerms<'_>,
+) -> Result<LiveCounts, SessionError> {
+    let (experiment, plan) = (assignment.experiment.clone(), terms.plan.clone());
+    let _alone = alone(home, &experiment, assignment.judge())?;
+    ledger.refresh()?;
+    let rows = std::mem::take(&mut assignment.rows).into_iter();
+    let rows = rows.map(|row| {
+        let reading = assignment.read(&row)?;
+        Ok::<_, JudgingError>((row, reading))
+    });
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    if assignment.standing(ledger)?.is_some() {
+        assignment.registered(ledger)?;
+    }
+    let pepper = home.vault(ledger.ambient())?.pepper()?;
+    let runs = ledger.state().fold::<ModelRuns>();
+    let open = runs.open(&experiment, assignment.judge()).cloned();
+    let tariff = tariff(ledger, &terms, open.as_ref())?;
+    let told = assignment.told_text(ledger)?;
+    let sorter = RowSorter {
+        ledger,
+        assignment: &assignment,
+        plan: &plan,
+        wire: terms.wire,
+        tariff: tariff.as_ref(),
+        pepper: &pepper,
+        told: &told,
+        open: open.as_ref(),
+    };
+    let sorted = sorter.sorted(rows)?;
+    let mut counts = LiveCounts {
+        already: sorted.already,
+        missed_before: sorted.missed_before,
+        ..LiveCounts::default()
+    };
+    if sorted.is_done() && open.is_none() {
+        return Ok(counts);
+    }
+    consent(&sorted, &terms, tariff.as_ref())?;
+    let scorer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::CallRecorded))?;
+    spender(ledger, &scorer, tariff.as_ref())?;
+    let registered = match assignment.standing(ledger)? {
+        Some(_) => assignment.registered(ledger)?,
+        None => assignment.register(ledger, &scorer)?,
+    };
+    let mut recorder = Recorder {
+        home,
+        ledger,
+        experiment: &experiment,
+        judge: assignment.judge(),
+        registered,
+        scorer: &scorer,
+        plan: &plan,
+        tariff: tariff.as_ref(),
+    };
+    let ended = course(
+        ports,
+        &mut recorder,
+        sorted,
+        (open, &mut terms),
+        &mut counts,
+    );
+    recorder.ledger.settle()?;
+    append::tell_of_pin(ports, recorder.ledger);
+    ended?;
+    if let Some(run) = counts.run.clone() {
+        counts.take(ledger, &run);
+    }
+    Ok(counts)
+}
+
+/// Records what follows from calls on record, opens a run or goes on with one, and asks.
+fn course(
+    ports: &mut dyn Ports,
+    recorder: &mut Recorder<'_>,
+    rows: LiveRows,
+    (open, terms): (Option<ModelRun>, &mut LiveTerms<'_>),
+    counts: &mut LiveCounts,
+) -> Result<(), SessionError> {
+    let pepper = recorder.home.vault(recorder.ledger.ambient())?.pepper()?;
+    let mut asks = rows.asks;
+    counts.scored += recorder.answered_before(rows.answered)?;
+    counts.missed += recorder.missed_before(&rows.missed)?;
+    if asks.is_empty() && open.is_none() {
+        return Ok(());
+    }
+    let (run, epoch) = match open {
+        Some(open) => resumed(recorder, &open, (&rows.keys, &mut asks))?,
+        None => (opened(recorder, terms, &asks)?, 0),
+    };
+    counts.run = Some(run.clone());
+    let of = AskedRun {
+        run: &run,
+        epoch,
+        asks: &asks,
+        requests: &rows.requests,
+        pepper: &pepper,
+    };
+    live_course::asked(ports, recorder, of, terms, counts)
+}
+
+/// What calls of the plan cost, and who pays: of a run that is open, as it was opened.
+fn tariff(
+    ledger: &Ledger,
+    terms: &LiveTerms<'_>,
+    open: Option<&ModelRun>,
+) -> Result<Option<Tariff>, SessionError> {
+    let state = ledger.state();
+    let endpoints = state.fold::<Endpoints>();
+    let plan = &terms.plan;
+    let place = endpoints.by_id.get(&plan.endpoint);
+    let place = place.ok_or_else(|| JudgingError::NoEndpoint(plan.endpoint.clone()))?;
+    if place.said.free {
+        return Ok(None);
+    }
+    let provider = place.said.provider.as_str();
+    let opened = open.and_then(|of| of.said.account.clone().zip(of.said.prices.clone()));
+    let kept = opened.and_then(|(account, prices)| {
+        let table = endpoints.prices.get(&prices)?;
+        let row = table.row(provider, &plan.pin, PriceMode::Live)?.clone();
+        Some(Tariff {
+            account,
+            prices,
+            row,
+        })
+    });
+    if kept.is_some() {
+        return Ok(kept);
+    }
+    let priced = endpoints.price(provider, &plan.pin, PriceMode::Live);
+    let (prices, row) = priced.ok_or_else(|| JudgingError::Unpriced {
+        model: plan.pin.clone(),
+        provider: provider.to_owned(),
+    })?;
+    let account = terms.account.clone().ok_or(JudgingError::NoAccount)?;
+    if !state.fold::<Budgets>().accounts.contains_key(&account) {
+        return Err(JudgingError::UnknownAccount(account).into());
+    }
+    Ok(Some(Tariff {
+        account,
+        prices: prices.clone(),
+        row: row.clone(),
+    }))
+}
+
+/// Whoever signs the run also spends from its account: one key signs what goes on record together.
+fn spender(ledger: &Ledger, scorer: &Signer, tariff: Option<&Tariff>) -> Result<(), SessionError> {
+    let Some(tariff) = tariff else {
+        return Ok(());
+    };
+    let state = ledger.state();
+    let key = state.keyring.keys.get(&scorer.id());
+    let account = state.fold::<Budgets>().accounts.get(&tariff.account);
+    let spends = key.zip(account).is_some_and(|(key, account)| {
+        let mut roles = key.roles.as_slice().iter();
+        roles.any(|role| account.spenders.contains(*role))
+    });
+    if spends {
+        return Ok(());
+    }
+    let spenders = account.map_or_else(String::new, |of| of.spenders.to_string());
+    let account = tariff.account.clone();
+    Err(JudgingError::NoSpender { account, spenders }.into())
+}
+
+/// More than a thousand asks, or more than a dollar, needs a yes.
+fn consent(
+    rows: &LiveRows,
+    terms: &LiveTerms<'_>,
+    tariff: Option<&Tariff>,
+) -> Result<(), SessionError> {
+    let asks = rows.asks.len() as u64;
+    let bounds = rows.asks.iter().map(|of| of.bound.value());
+    let most = bounds.fold(0, u64::saturating_add);
+    let most = terms.cap.map_or(most, |cap| most.min(cap.value()));
+    let is_small = most <= UNASKED_USD_MICRO && (asks <= UNASKED_MAX || tariff.is_none());
+    if terms.yes || is_small {
+        return Ok(());
+    }
+    Err(JudgingError::NeedsYes { asks, most }.into())
+}
+
+/// The root of asks, in their order.
+fn root<'k>(keys: impl Iterator<Item = &'k Digest>) -> Root {
+    Root(run::root(keys.map(|key| key.as_bytes().as_slice())))
+}
+
+/// Opens a run.
+fn opened(
+    recorder: &mut Recorder<'_>,
+    terms: &LiveTerms<'_>,
+    asks: &[LiveAsk],
+) -> Result<RunId, SessionError> {
+    let tariff = recorder.tariff;
+    loop {
+        let size = recorder.ledger.size();
+        let run = RunId::new(format!("run-{size}"));
+        let run = run.expect("BUG: a word and a number are a name");
+        let said = JudgeRunOpened {
+            account: tariff.map(|of| of.account.clone()),
+            asks: count(asks.len() as u64),
+            asks_root: root(asks.iter().map(|of| &of.key)),
+            build: Text::new(BUILD).expect("BUG: a build is a text"),
+            cap_usd_micro: terms.cap.filter(|_| tariff.is_some()),
+            endpoint: terms.plan.endpoint.clone(),
+            judge: recorder.judge.clone(),
+            prices: tariff.map(|of| of.prices.clone()),
+            run: run.clone(),
+        };
+        let mut command = recorder.command(said);
+        command.refs = vec![recorder.registered];
+        match recorder.ledger.append(&[command], recorder.scorer) {
+            Ok(_) => return Ok(run),
+            // Somebody else took the name, or appended meanwhile.
+            Err(error) => recorder.moved(size, error.into())?,
+        }
+    }
+}
+
+/// Goes on with a run that was cut: asks that were held for and have no call are lost, at their bounds, for nobody knows which
+/// of them were sent.
+fn resumed(
+    recorder: &mut Recorder<'_>,
+    open: &ModelRun,
+    (keys, asks): (&[Digest], &mut [LiveAsk]),
+) -> Result<(RunId, u64), SessionError> {
+    let run = open.said.run.clone();
+    let is_same = root(keys.iter()) == open.said.asks_root && open.left() == asks.len() as u64;
+    if !is_same {
+        return Err(JudgingError::OtherRows(run).into());
+    }
+    let mut commands = Vec::new();
+    if let Some(hold) = &open.hold {
+        let lost = usize::try_from(hold.asks_left).unwrap_or(usize::MAX);
+        let mut charged = open.unpaid();
+        for ask in asks.iter_mut().take(lost) {
+            charged = charged.saturating_add(ask.bound.value());
+            commands.push(recorder.lost(open, (hold, ask)));
+            ask.nth += 1;
+        }
+        commands.push(Recorder::settlement((&run, hold), (charged, charged)));
+    }
+    let epoch = open.epoch + 1;
+    let said = JudgeRunResumed {
+        epoch: count(epoch),
+        run: run.clone(),
+    };
+    commands.push(recorder.command(said));
+    recorder.ledger.append(&commands, recorder.scorer)?;
+    Ok((run, epoch))
+}

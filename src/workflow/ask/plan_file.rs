@@ -1,0 +1,164 @@
+//! A plan of a judge behind HTTP as a person writes it.
+//!
+//! What the file leaves out is as this program has it; what it says otherwise is refused, so that no member is dropped silently.
+//! The plan that is kept on record can be read back as such a file.
+
+use clover_event::id::EndpointId;
+use clover_event::id::JudgeId;
+use clover_ground::yaml::Document;
+use clover_ground::yaml::YamlError;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::ask::judged::JudgePlan;
+use crate::ask::judged::JudgePlanError;
+
+/// Most tokens of an answer, where a plan says nothing else.
+pub const OUTPUT_USUAL: u64 = 600;
+/// Levels, where a plan says nothing else.
+pub const LEVELS_USUAL: [i64; 5] = [1, 2, 3, 4, 5];
+
+/// Why a file is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanFileError {
+    /// A member says what this program does not do.
+    #[error("{member}: expected {expected}, found {found}")]
+    Member {
+        /// The member.
+        member: String,
+        /// What this program does.
+        expected: String,
+        /// What the file says.
+        found: String,
+    },
+    /// The plan is none.
+    #[error(transparent)]
+    Plan(#[from] JudgePlanError),
+    /// The file cannot be read.
+    #[error("{0}")]
+    Yaml(String),
+}
+
+impl From<YamlError> for PlanFileError {
+    fn from(error: YamlError) -> Self {
+        Self::Yaml(error.to_string())
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FileDecoding {
+    max_output_tokens: Option<u64>,
+    seed: Option<String>,
+    temperature_micro: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct PlanFile {
+    #[serde(default)]
+    decoding: FileDecoding,
+    endpoint: EndpointId,
+    judge: JudgeId,
+    levels: Option<Vec<i64>>,
+    model: String,
+    pin: Option<String>,
+    #[serde(rename = "plan")]
+    _version: String,
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// [`PlanFileError`].
+///
+/// # Panics
+/// Never: a plan that is kept is JSON.
+pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
+    let document = Document::parse(bytes)?;
+    let file: PlanFile = document.decode()?;
+    let said: Value = document.decode()?;
+    let plan = JudgePlan {
+        endpoint: file.endpoint,
+        judge: file.judge,
+        levels: file.levels.unwrap_or_else(|| LEVELS_USUAL.to_vec()),
+        max_output_tokens: file.decoding.max_output_tokens.unwrap_or(OUTPUT_USUAL),
+        pin: file.pin.unwrap_or_else(|| file.model.clone()),
+        model: file.model,
+        seeded: file.decoding.seed.as_deref() == Some("derived"),
+        temperature_micro: file.decoding.temperature_micro,
+    };
+    plan.check()?;
+    let kept = serde_json::from_slice(&plan.to_bytes()).expect("BUG: a kept plan is JSON");
+    held_to(&said, &kept, "")?;
+    Ok(plan)
+}
+
+/// Whether whatever a file says is what is kept.
+fn held_to(said: &Value, kept: &Value, path: &str) -> Result<(), PlanFileError> {
+    let (Value::Object(members), Value::Object(known)) = (said, kept) else {
+        if said == kept {
+            return Ok(());
+        }
+        return Err(PlanFileError::Member {
+            member: path.to_owned(),
+            expected: kept.to_string(),
+            found: said.to_string(),
+        });
+    };
+    for (name, value) in members {
+        let place = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
+        let Some(known) = known.get(name) else {
+            return Err(PlanFileError::Member {
+                member: place,
+                expected: "no such member".to_owned(),
+                found: value.to_string(),
+            });
+        };
+        held_to(value, known, &place)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: &str = "plan: judge_plan/1\njudge: helpful-1\nendpoint: sim\nmodel: m-1\n";
+
+    #[test]
+    fn a_plan_that_is_kept_is_read_back_as_it_was() {
+        let plan = read(SHORT.as_bytes()).unwrap();
+        assert_eq!((plan.pin.as_str(), plan.levels.len()), ("m-1", 5));
+        assert_eq!(read(&plan.to_bytes()).unwrap(), plan);
+        let more = format!("{SHORT}decoding: {{seed: derived, temperature_micro: 0}}\n");
+        let seeded = read(more.as_bytes()).unwrap();
+        assert!(seeded.seeded && seeded.temperature_micro == Some(0));
+        assert_eq!(read(&seeded.to_bytes()).unwrap(), seeded);
+    }
+
+    #[test]
+    fn what_this_program_does_not_do_is_refused_and_never_dropped() {
+        for (more, member) in [
+            ("mode: pairwise\n", "mode"),
+            ("asks: {repeats: 3}\n", "asks.repeats"),
+            ("guards: {fence: false}\n", "guards.fence"),
+            ("decoding: {top_p: 1}\n", "decoding.top_p"),
+            ("decoding: {seed: 7}\n", ""),
+            ("decoding: {seed: fixed}\n", "decoding.seed"),
+            ("cache: yes\n", "cache"),
+        ] {
+            let text = format!("{SHORT}{more}");
+            match read(text.as_bytes()).unwrap_err() {
+                PlanFileError::Member { member: found, .. } => assert_eq!(found, member, "{more}"),
+                PlanFileError::Yaml(_) => assert_eq!(member, "", "{more}"),
+                error @ PlanFileError::Plan(_) => panic!("{more}: {error}"),
+            }
+        }
+        let other = SHORT.replace("judge_plan/1", "judge_plan/2");
+        assert!(read(other.as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,270 @@
+//! `clover judge ask` under kills, beside another run, with lost replies, and with a key that must stand nowhere.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64ct::Encoding as _;
+use clover::ground::secret::Secret;
+use clover::model::simulate::Double;
+use clover::model::simulate::DoubleOptions;
+use clover::model::simulate::Script;
+use serde_json::Value;
+use serde_json::json;
+
+use super::killed::Home;
+
+const CANARY: &str = "sk-canary-9876543210";
+const ROWS: u64 = 160;
+const PRICES: &str = "provider,model,mode,input,output,cache_read,cache_write
+example,m-1-2026-01-15,live,0.25,2,0.025,
+example,m-2-2026-01-15,live,0.25,2,0.025,
+";
+
+fn double(script: &str, key: Option<&str>) -> Double {
+    Double::start(DoubleOptions {
+        key: key.map(|key| Secret::new(key.to_owned())),
+        listen: None,
+        script: Script::parse(script).unwrap(),
+        seed: 7,
+    })
+    .unwrap()
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// A folder whose ledger may ask an endpoint about rows, from an account of so much.
+fn prepare(home: &Home<'_>, of: &Double, (rows, amount): (u64, u64), auth: &str) {
+    let work = home.0.join("work");
+    std::fs::create_dir_all(&work).unwrap();
+    home.ok(&words(
+        "init --origin ledger.example/live --holder Ada --roles all",
+    ));
+    home.ok(&words(
+        "experiment register live --title Live --purpose testing",
+    ));
+    home.ok(&words(&format!(
+        "endpoint add sim --url http://{} --provider example --texts rows --terms kept-here --auth {auth}",
+        of.address()
+    )));
+    std::fs::write(work.join("prices.csv"), PRICES).unwrap();
+    home.ok(&words(
+        "price import prices.csv --name 2026-11 --as-of 2026-11-01 --source page",
+    ));
+    let account = json!({"account": "judges", "amount": amount, "period": "once", "purpose": "judges",
+        "spenders": ["scorer"], "unit": "usd_micro"});
+    home.ok(&["record", "budget.opened", "--data", &account.to_string()]);
+    let row = |item: u64| {
+        json!({"prompt_id": format!("item-{item}"), "prompt": format!("Why {item}?"), "response": format!("So {item}.")})
+            .to_string()
+            + "\n"
+    };
+    let text: String = (0..rows).map(row).collect();
+    std::fs::write(work.join("base_responses.jsonl"), text).unwrap();
+    let text: String = (rows..2 * rows).map(row).collect();
+    std::fs::write(work.join("other_responses.jsonl"), text).unwrap();
+    for n in [1, 2] {
+        let plan = format!(
+            "plan: judge_plan/1\njudge: live-{n}\nendpoint: sim\nmodel: m-{n}\npin: m-{n}-2026-01-15\ndecoding: {{temperature_micro: 0}}\n"
+        );
+        std::fs::write(work.join(format!("plan-{n}.yaml")), plan).unwrap();
+    }
+}
+
+fn ask(judge: u64) -> String {
+    format!(
+        "judge ask --plan plan-{judge}.yaml --rows base_responses.jsonl --account judges -j 16 --yes"
+    )
+}
+
+/// Every event of a kind, as its data.
+fn said(home: &Home<'_>, kind: &str) -> Vec<Value> {
+    let folder = home.0.join("work/said");
+    drop(std::fs::remove_dir_all(&folder));
+    home.ok(&["export", "jsonl", "-o", "said"]);
+    let log = std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
+    let events = log.lines().map(body);
+    let mine = events.filter(|event| event["kind"] == kind);
+    mine.map(|event| event["data"].clone()).collect()
+}
+
+/// The body of a line of an export.
+fn body(line: &str) -> Value {
+    let line: Value = serde_json::from_str(line).unwrap();
+    let text = line["envelope"]["payload"].as_str().unwrap();
+    let bytes = base64ct::Base64::decode_vec(text).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+fn sum(calls: &[Value], member: &str) -> u64 {
+    calls.iter().map(|of| of[member].as_u64().unwrap()).sum()
+}
+
+/// What the double billed, in millionths of a dollar.
+fn billed(of: &Double) -> u64 {
+    let price =
+        |input: u64, output: u64| (input * 250_000 + output * 2_000_000).div_ceil(1_000_000);
+    let calls = of.billed();
+    calls.iter().map(|of| price(of.input, of.output)).sum()
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_goes_on_and_pays_for_what_it_may_have_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let slow = double(r#"{"do":{"delay_ms":25}}"#, None);
+    prepare(&home, &slow, (ROWS, 100_000_000), "none");
+    let line = ask(1);
+    for moment in 1..=12_u64 {
+        let mut child = home.command(&words(&line));
+        let mut child = child
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(60 * moment));
+        drop(child.kill());
+        child.wait().unwrap();
+    }
+    let last = home.ok(&words(&line));
+    let data = &last["data"];
+    assert_eq!(
+        data["scored"].as_u64().unwrap() + data["already"].as_u64().unwrap(),
+        ROWS
+    );
+    let calls = said(&home, "call.recorded");
+    let of = |outcome: &str| calls.iter().filter(|of| of["outcome"] == outcome).count() as u64;
+    assert_eq!(of("answered"), ROWS, "every row has one answer");
+    assert!(of("lost") > 0, "a kill struck while asks were out");
+    assert_eq!(of("answered") + of("lost"), calls.len() as u64);
+    assert_eq!(said(&home, "score.recorded").len() as u64, ROWS);
+    let (holds, ends) = (
+        said(&home, "budget.reserved"),
+        said(&home, "budget.settled"),
+    );
+    assert_eq!(holds.len(), ends.len(), "no hold is left open");
+    let settled = sum(&ends, "amount");
+    let lost: Vec<_> = calls
+        .iter()
+        .filter(|of| of["outcome"] == "lost")
+        .cloned()
+        .collect();
+    let unknown = sum(&lost, "cost_usd_micro");
+    let billed = billed(&slow);
+    assert!(
+        billed <= settled && settled <= billed + unknown,
+        "{billed} {settled} {unknown}"
+    );
+    home.ok(&words("verify --recompute"));
+    let budget = home.ok(&words("budget show judges"));
+    assert_eq!(budget["data"]["spent"], settled);
+}
+
+#[test]
+fn two_runs_on_an_account_that_is_too_small_for_both_never_overdraw_it() {
+    const AMOUNT: u64 = 20_000;
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let honest = double(r#"{"do":{"delay_ms":5}}"#, None);
+    prepare(&home, &honest, (ROWS, AMOUNT), "none");
+    let start = |judge: u64| {
+        // Each has rows of its own: two processes that name one item first, at one moment, are not held here.
+        let file = if judge == 1 { "base" } else { "other" };
+        let line = ask(judge).replace("base_responses", &format!("{file}_responses"));
+        let mut child = home.command(&words(&line));
+        child
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let children = [start(1), start(2)];
+    let codes = children.map(|child| {
+        let output = child.wait_with_output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    });
+    assert!(codes.iter().any(|(code, _)| *code == Some(11)), "{codes:?}");
+    let runs = said(&home, "judge_run.closed");
+    assert_eq!(runs.len(), 2, "{codes:?}");
+    assert!(runs.iter().any(|of| of["end"] == "capped"), "{runs:?}");
+    let each = runs.iter().all(|of| of["cost_usd_micro"] != 0);
+    assert!(each, "neither takes all of it: {runs:?}");
+    let settled = sum(&said(&home, "budget.settled"), "amount");
+    assert!(billed(&honest) <= settled && settled <= AMOUNT, "{settled}");
+    home.ok(&words("verify --recompute"));
+}
+
+#[test]
+fn a_reply_that_is_lost_costs_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let cutting = double(r#"{"when":{"nth":"0..1"},"do":{"cut_at":60}}"#, None);
+    prepare(&home, &cutting, (1, 100_000), "none");
+    home.ok(&words(&ask(1)));
+    let calls = said(&home, "call.recorded");
+    let call = &calls[0];
+    assert_eq!(call["attempts"].as_array().unwrap().len(), 2, "{call}");
+    let tokens = |name: &str| call["tokens"][name].as_u64().unwrap();
+    let answer = (tokens("input") * 250_000 + tokens("output") * 2_000_000).div_ceil(1_000_000);
+    let bound = call["bound_usd_micro"].as_u64().unwrap();
+    assert_eq!(call["cost_usd_micro"], bound + answer);
+    assert_eq!(
+        sum(&said(&home, "budget.settled"), "amount"),
+        bound + answer
+    );
+}
+
+/// Whether a file below a folder holds the key, but for the file that it was read from.
+fn holds_key(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holds_key(&path));
+        } else if path.file_name().unwrap() != "key" {
+            let bytes = std::fs::read(&path).unwrap();
+            if memchr_of(&bytes, CANARY.as_bytes()) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+fn memchr_of(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn a_key_stands_in_no_file_even_where_an_answer_repeats_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let echo = json!({"when": {"nth": "0..1"}, "do": {"body":
+        json!({"id": "x", "model": "m-1-2026-01-15", "choices": [{"finish_reason": "stop", "message": {"content": CANARY}}]}).to_string()}});
+    let refused =
+        json!({"when": {"nth": "1..2"}, "do": {"status": 400, "body": format!("bad {CANARY}")}});
+    let leaking = double(&format!("{echo}\n{refused}\n"), Some(CANARY));
+    prepare(&home, &leaking, (4, 100_000), "bearer");
+    let key = home.0.join("work/key");
+    std::fs::write(&key, CANARY).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let line = format!("{} --key-file key", ask(1));
+    let output = home.command(&words(&line)).output().unwrap();
+    assert_eq!(output.status.code(), Some(12), "{output:?}");
+    let calls = said(&home, "call.recorded");
+    let secret: Vec<_> = calls.iter().filter(|of| of["detail"] == "secret").collect();
+    assert_eq!(secret.len(), 1, "{calls:?}");
+    assert!(secret[0].get("response").is_none());
+    home.ok(&["export", "bundle", "-o", "audit.clover"]);
+    assert_eq!(holds_key(home.0), Vec::<String>::new());
+    assert!(!memchr_of(
+        &[output.stdout, output.stderr].concat(),
+        CANARY.as_bytes()
+    ));
+}
