@@ -297,7 +297,7 @@ rules! {
         "a number, word or count of an arbiter is not what the entries before give (`ESTIMATES.md`, `PREDICATE.md`); only `clover verify --recompute` looks"
         => "do not use the number; `clover replay SEQ --explain` shows what it should be";
     Bundle "bundle" next "clover export bundle -o FILE":
-        "a file of a bundle is missing, is not the one that `SHA256SUMS` names, or is named nowhere (`EXPORTS.md`)"
+        "a file of a bundle is missing, changed, unlisted, has no place there, or says what the log contradicts (`EXPORTS.md`)"
         => "the log in it is judged by itself; do not rely on that file";
     Column "column" next "clover status":
         "a column of an entry's row is not what its body says"

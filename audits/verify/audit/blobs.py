@@ -26,10 +26,11 @@ class Blobs:
     """Blobs of a folder or a bundle; each is hashed once however often it is referenced."""
 
     def __init__(self, files, folder=""):
-        self.files, self.folder, self.known = files, folder, {}
+        self.files, self.folder, self.known, self.named = files, folder, {}, set()
 
     def problem(self, reference):
         name = reference["blake3"]
+        self.named.add(name)
         place = self.folder + name
         try:
             size = self.files.size(place)

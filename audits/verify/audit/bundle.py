@@ -25,6 +25,12 @@ FIELDS = {"blobs": int, "bundle": int, "experiment": (str, type(None)), "origin"
           "root": str, "size": int, "without": list, "withheld": int}
 
 
+# Files of a bundle, and of its folders.
+PLACES = re.compile(
+    r"README\.md|SHA256SUMS|__main__\.py|bundle\.json|checkpoint|checkpoints\.jsonl|(entries|ledger)\.jsonl|verify\.(py|sh)"
+    r"|blobs/[0-9a-f]{64}|keys/[^/]+\.pem|reports/[^/]+\.(html|json)|schema/[^/]+\.md|verify/.+\.py", re.DOTALL)
+
+
 def refuse(error):
     """A folder that cannot be listed holds who knows what."""
     raise error
@@ -160,27 +166,71 @@ class Bundle:
         broken = [("files and folders alone, no links or pipes", name) for name in others]
         broken += [("only files that %s names" % SUMS, name) for name in names if name != SUMS and name not in listed]
         for name, digest in sorted(listed.items()):
-            found = self.digest(name)
+            found, last = self.digest(name)
+            if name in (LINES, PART) and last not in (None, b"\n"):
+                broken.append(("%s: a newline at its end" % name, "none"))
             if found != digest:
                 broken.append(("%s with SHA-256 %s" % (name, digest), found))
         return broken
 
     def digest(self, name):
-        """The SHA-256 of a file in hex, or why there is none."""
+        """(the SHA-256 of a file in hex or why there is none, its last byte or None where it cannot be read)."""
         if not self.has(name):
-            return "no such file"
-        sha = hashlib.sha256()
+            return "no such file", None
+        sha, last = hashlib.sha256(), b""
         try:
             with self.open(name) as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     sha.update(block)
+                    last = block[-1:]
         except (NotALedger, OSError) as error:
-            return str(error)
-        return sha.hexdigest()
+            return str(error), None
+        return sha.hexdigest(), last
 
     def disagreements(self, state, report):
         """(expected, found) where checkpoints, keys and contents do not agree with the log."""
-        return self.other_checkpoints(state) + self.other_keys(state) + self.other_contents(state, report)
+        found = self.other_checkpoints(state) + self.other_keys(state) + self.other_contents(state, report)
+        found += self.why_withheld(state, report) + self.other_blobs(state)
+        return found + [("files of a bundle alone", name) for name in self.names()[0] if not has_a_place(name)]
+
+    def reasons(self):
+        """(positions, kinds) of which `bundle.json` says that entries are withheld."""
+        said = [text for text in self.contents()["redacted"] if text != "blobs"]
+        return {int(text) for text in said if is_position(text)}, [text for text in said if not is_position(text)]
+
+    def not_checked(self, report):
+        """What of the files beside the log nobody checks."""
+        why = self.contents()["experiment"] is not None or self.reasons()[1]
+        return (["why entries are withheld"] if report.withheld and why else []) + [
+            "the maker's words and programs (README.md, reports, schema, verify)"]
+
+    def why_withheld(self, state, report):
+        """Where entries, or their places, contradict the reasons for which others are withheld."""
+        if report.withheld is None:
+            return []
+        (positions, kinds), experiment = self.reasons(), self.contents()["experiment"]
+        found = [("no entry of kind %s, as bundle.json says" % kind, "one that is shown")
+                 for kind in kinds if kind in report.kinds]
+        for seq in sorted(positions - report.hidden):
+            other = "it is shown" if seq < state.tree.size else "no such entry"
+            found.append(("entry %d withheld, as bundle.json says" % seq, other))
+        others = sorted(report.hidden - positions)
+        if experiment is None and positions and not kinds and others:
+            found.append(("only those entries withheld that bundle.json names", "entry %d too" % others[0]))
+        if experiment is not None and not positions and not kinds and not report.shown:
+            found.append(("entries of %s, as bundle.json says" % experiment, "none"))
+        return found
+
+    def other_blobs(self, state):
+        """Blobs that no entry names, and what is said of those that are not there."""
+        without = self.contents()["without"]
+        there = {name[len("blobs/"):] for name in self.names()[0] if name.startswith("blobs/")}
+        if state.blobs is None:
+            count = len(there) + len(without)
+            return [("no blobs, as bundle.json says", "%d blobs" % count)] if count else []
+        found = [("blobs that entries name alone", "blobs/%s" % name) for name in sorted(there - state.blobs.named)]
+        others = [name for name in without if name not in state.blobs.named - there]
+        return found + [("blobs without a file in bundle.json, which entries name", name) for name in others[:1]]
 
     def other_checkpoints(self, state):
         """Lines of `checkpoints.jsonl` that are no checkpoint of this log."""
@@ -210,6 +260,8 @@ class Bundle:
                 problem = log_key_problem(state, note)
             if problem:
                 found.append(("%s: %s" % (name, problem[0]), problem[1]))
+        if not lines or note_of(lines[-1]) != self.small("checkpoint"):
+            found.append(("%s: the checkpoint as its last line" % CHECKPOINTS, "another, or none"))
         return found
 
     def other_keys(self, state):
@@ -242,14 +294,23 @@ class Bundle:
             found.append(("the reports that bundle.json names", "%d reports" % len(reports)))
         known = {kind for kind, _ in KINDS} - set(CUSTODY)
         for text in said["redacted"]:
-            is_seq = re.fullmatch("0|[1-9][0-9]{0,19}", text, re.ASCII) and int(text) < 2 ** 64
-            if text != "blobs" and text not in known and not is_seq:
+            if text != "blobs" and text not in known and not is_position(text):
                 found.append(("what was left out in bundle.json: kinds, positions, or blobs", text))
                 break
         is_cut = said["experiment"] is not None or any(text != "blobs" for text in said["redacted"])
         if is_cut != (report.withheld is not None):
             found.append(("%s in bundle.json" % ("a whole log" if is_cut else "a part"), "the other"))
         return found
+
+
+def is_position(text):
+    """Whether a text is a position in a log, in its one spelling."""
+    return bool(re.fullmatch("0|[1-9][0-9]{0,19}", text, re.ASCII)) and int(text) < 2 ** 64
+
+
+def has_a_place(name):
+    """Whether a bundle has a place for a file of this name."""
+    return bool(PLACES.fullmatch(name))
 
 
 def pem(public):

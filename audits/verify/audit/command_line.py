@@ -68,7 +68,7 @@ def run(argv):
         state = State(Blobs(bundle, "blobs/") if options.blobs else None)
         with bundle.open(PART if options.is_part else LINES) as file:
             if options.is_part:
-                report.withheld = walk_part(file, state, report)
+                walk_part(file, state, report)
             else:
                 walk(file, state, report, questions)
         for expected, found in bundle.broken_files() + bundle.disagreements(state, report):
@@ -80,6 +80,7 @@ def run(argv):
     for checkpoint in checkpoints:
         judge_checkpoint(state, report, checkpoint)
     conclude(state, report, options, checkpoints)
+    report.not_checked += bundle.not_checked(report) if bundle else []
     answers = questions.answers(state, options.ask) if questions else {}
     page = options.summary and not options.full
     said = as_json(state, report, answers) if options.json else as_text(state, report, answers, page)

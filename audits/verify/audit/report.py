@@ -17,6 +17,7 @@ class Report:
         self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
         self.withheld = None                      # of a part of a log: entries of which only the leaf is at hand
         self.shown, self.names_blobs = set(), False     # of a part: experiments of entries shown; whether one names a blob
+        self.kinds, self.hidden = set(), set()          # of a part: kinds of entries shown; positions of those withheld
 
     def add(self, seq, rule, expected, found):
         self.findings.append((seq, RANK[rule], rule, show(expected), show(found)))

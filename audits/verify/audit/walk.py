@@ -59,9 +59,9 @@ def judge(state, report, entry, rules):
     broken = set()
     for name, rule in rules:
         problem = unless_it_fails(rule, state, entry)
-        if problem:
+        for one in problem if isinstance(problem, list) else [problem] if problem else []:
             broken.add(name)
-            report.add(entry.position, name, *problem)
+            report.add(entry.position, name, *one)
     return broken
 
 
@@ -141,6 +141,7 @@ def judge_shown(state, report, position, line):
         state.signers.add(entry.author)
     if entry.experiment is not None:
         report.shown.add(entry.experiment)
+    report.kinds.add(entry.kind)
     is_custody = entry.kind in CUSTODY
     if entry.decoded:
         report.names_blobs = report.names_blobs or bool(entry.blobs())
@@ -166,12 +167,12 @@ def read_withheld(line):
 
 
 def walk_part(file, state, report):
-    """Judge each entry that is shown; of the others only the leaf is taken. Returns how many those are."""
-    count = 0
+    """Judge each entry that is shown; of the others only the leaf is taken."""
+    report.hidden = set()
     for position, (line, leaf) in enumerate(read_lines(file)):
         withheld = read_withheld(line)
         if withheld:
-            count += 1
+            report.hidden.add(position)
             seq, event, leaf = withheld
             if seq != position:
                 report.add(position, "seq", "seq %d" % position, "seq %s" % seq)
@@ -184,4 +185,4 @@ def walk_part(file, state, report):
         else:
             judge_shown(state, report, position, line)
         state.tree.append(leaf)
-    return count
+    report.withheld = len(report.hidden)

@@ -131,7 +131,6 @@ def rule_rulebook(state, e):
 
 
 def rule_blob(state, e):
-    for reference in e.blobs() if state.blobs else []:
-        problem = state.blobs.problem(reference)
-        if problem:
-            return problem
+    """Each blob that is not there, or another."""
+    problems = [state.blobs.problem(reference) for reference in e.blobs()] if state.blobs else []
+    return [problem for problem in problems if problem]

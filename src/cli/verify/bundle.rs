@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::verify;
 use crate::cli::verify::Args;
+use crate::export::bundle;
 use crate::export::bundle::OpenBundle;
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
@@ -19,13 +20,13 @@ use crate::workflow::GOVERNED;
 pub(super) fn check(
     ctx: &mut Ctx<'_>,
     args: &Args,
-    mut bundle: OpenBundle,
+    mut opened: OpenBundle,
     options: &mut VerifyOptions,
 ) -> Result<Report, CliError> {
     refuse(args)?;
-    let contents = bundle.contents()?;
-    let is_part = bundle.is_part()?;
-    let note = bundle.checkpoint()?;
+    let contents = opened.contents()?;
+    let is_part = opened.is_part()?;
+    let note = opened.checkpoint()?;
     let own = match SignedCheckpoint::parse(&note) {
         Ok(own) => Some(own),
         Err(error) => {
@@ -42,19 +43,17 @@ pub(super) fn check(
         verify::pinned(ctx, &origin)?
     };
     options.since = verify::since(ctx, args, pin.as_ref())?;
-    let (kept, mut broken) = bundle.kept()?;
+    let (kept, mut broken) = opened.kept()?;
     options.kept = kept;
-    if let Some(pin) = pin {
-        options.against.push(("the pin".to_owned(), pin));
-    }
+    options.pin = pin;
     // Blobs are looked up while the lines are read.
-    let beside = OpenBundle::open(bundle.path())?.map(RefCell::new);
+    let beside = OpenBundle::open(opened.path())?.map(RefCell::new);
     let read_blob = |digest: &Digest| match &beside {
         Some(beside) => beside.borrow_mut().blob(digest),
         None => Ok(None),
     };
     let lines = EntryLines {
-        lines: bundle.lines()?,
+        lines: opened.lines()?,
         checkpoint: own,
         blobs: (!contents.redacted.iter().any(|left_out| left_out == "blobs"))
             .then_some(&read_blob as log::BlobSource<'_>),
@@ -69,9 +68,13 @@ pub(super) fn check(
     };
     drop(progress);
     let mut report = report?;
-    broken.extend(bundle.broken_files()?);
-    broken.extend(bundle.disagreements(&contents, &report)?);
+    broken.extend(opened.broken_files()?);
+    broken.extend(opened.disagreements(&contents, &report)?);
     report.add_bundle_findings(broken);
+    report
+        .not_checked
+        .extend(bundle::not_checked(&contents, &report));
+    verify::hold_older(ctx, &mut report);
     verify::vouch(ctx, args, Some(&origin), &mut report)?;
     Ok(report)
 }

@@ -116,6 +116,7 @@ fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
         against: Vec::new(),
         unreadable: Vec::new(),
         kept: Vec::new(),
+        pin: None,
         log_key: args.log_key.as_deref().map(log_key).transpose()?,
         recompute: args.recompute,
         signatures: if args.fast {
@@ -172,6 +173,24 @@ pub(super) fn vouch(
         report.not_checked.push(what);
     }
     Ok(())
+}
+
+/// Holds a copy that is older than the pin against the ledger at hand, where that is the same log. It agrees with the pin, or
+/// it could not be opened.
+fn hold_older(ctx: &mut Ctx<'_>, report: &mut Report) {
+    if report.older_by.is_none() {
+        return;
+    }
+    let Ok((_, ledger)) = home::open_to_read(ctx) else {
+        return;
+    };
+    let is_same = ledger.state().keyring.origin == report.origin;
+    if is_same
+        && report.events <= ledger.size()
+        && let Ok(root) = ledger.root_at(report.events)
+    {
+        report.hold_older(root);
+    }
 }
 
 pub(super) fn since(
@@ -463,16 +482,7 @@ fn of_export(
     };
     options.since = since(ctx, args, pin.as_ref())?;
     if let Some(pin) = pin {
-        let known = pin.checkpoint().size;
-        if own
-            .as_ref()
-            .is_some_and(|own| own.checkpoint().size < known)
-        {
-            ctx.warn(format!(
-                "the pin knows {known} entries: an older export is held against its own checkpoint by --no-pin"
-            ));
-        }
-        options.against.push(("the pin".to_owned(), pin));
+        options.pin = Some(pin);
     }
     let folder = blobs.as_deref().unwrap_or(Path::new("."));
     let read_blob = |digest: &Digest| blob_in(folder, digest);
@@ -488,6 +498,7 @@ fn of_export(
     });
     drop(progress);
     let mut report = report?;
+    hold_older(ctx, &mut report);
     vouch(ctx, args, named.as_deref(), &mut report)?;
     Ok(report)
 }

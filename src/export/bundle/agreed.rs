@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use clover_event::Kind;
+use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ledger::verify::Report;
 
@@ -60,6 +61,17 @@ impl OpenBundle {
             size = Some(own);
             kept.push((name, note));
         }
+        let head = self.checkpoint()?;
+        if bytes
+            .split(|byte| *byte == b'\n')
+            .rev()
+            .nth(1)
+            .and_then(note)
+            .is_none_or(|last| last.as_bytes() != head)
+        {
+            let expected = format!("{CHECKPOINTS}: the checkpoint as its last line");
+            broken.push((expected, "another, or none".to_owned()));
+        }
         Ok((kept, broken))
     }
 
@@ -91,6 +103,11 @@ impl OpenBundle {
         }
         if report.signatures != "not_checked" {
             self.other_keys(&below("keys/"), report, &mut found)?;
+        }
+        found.extend(why_withheld(contents, report));
+        found.extend(other_blobs(contents, report, &below("blobs/")));
+        for name in names.iter().filter(|name| !has_a_place(name)) {
+            found.push(("files of a bundle alone".to_owned(), name.clone()));
         }
         Ok(found)
     }
@@ -153,12 +170,7 @@ fn said(contents: &BundleContents, report: &Report) -> Vec<Disagreement> {
             found.push((expected, format!("one of {other}")));
         }
     }
-    let is_known = |text: &String| {
-        text == "blobs"
-            || text
-                .parse::<u64>()
-                .is_ok_and(|seq| seq.to_string() == *text)
-    };
+    let is_known = |text: &String| text == "blobs" || position(text).is_some();
     let is_kind = |text: &String| text.parse::<Kind>().is_ok_and(Redaction::may_withhold);
     let mut redacted = contents.redacted.iter();
     if let Some(text) = redacted.find(|text| !is_known(text) && !is_kind(text)) {
@@ -176,4 +188,129 @@ fn said(contents: &BundleContents, report: &Report) -> Vec<Disagreement> {
         found.push((expected, "the other".to_owned()));
     }
     found
+}
+
+/// What of the files beside the log nobody checks.
+pub fn not_checked(contents: &BundleContents, report: &Report) -> Vec<String> {
+    let is_position = |of: &String| of == "blobs" || position(of).is_some();
+    let is_shown = contents.experiment.is_none() && contents.redacted.iter().all(is_position);
+    let why = (report.withheld > 0 && !is_shown).then_some("why entries are withheld");
+    let words = "the maker's words and programs (README.md, reports, schema, verify)";
+    why.into_iter()
+        .chain([words])
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+fn position(text: &str) -> Option<u64> {
+    let seq = text.parse::<u64>().ok();
+    seq.filter(|seq| seq.to_string() == text)
+}
+
+/// Where entries, or their places, contradict the reasons for which others are withheld.
+fn why_withheld(contents: &BundleContents, report: &Report) -> Vec<Disagreement> {
+    if !report.is_part {
+        return Vec::new();
+    }
+    let (beside, mut found) = (&report.beside, Vec::new());
+    let reasons = contents.redacted.iter().filter(|of| *of != "blobs");
+    let (positions, kinds): (Vec<&String>, Vec<&String>) =
+        reasons.partition(|of| position(of).is_some());
+    for kind in &kinds {
+        if beside.kinds.contains(*kind) {
+            let expected = format!("no entry of kind {kind}, as bundle.json says");
+            found.push((expected, "one that is shown".to_owned()));
+        }
+    }
+    let positions: BTreeSet<u64> = positions.iter().filter_map(|of| position(of)).collect();
+    for seq in positions.difference(&beside.withheld) {
+        let expected = format!("entry {seq} withheld, as bundle.json says");
+        let is_there = *seq < report.events;
+        let other = if is_there {
+            "it is shown"
+        } else {
+            "no such entry"
+        };
+        found.push((expected, other.to_owned()));
+    }
+    let is_checked = report.signatures != "not_checked";
+    match &contents.experiment {
+        None if kinds.is_empty() && !positions.is_empty() => {
+            if let Some(seq) = beside.withheld.difference(&positions).next() {
+                let expected = "only those entries withheld that bundle.json names".to_owned();
+                found.push((expected, format!("entry {seq} too")));
+            }
+        }
+        Some(experiment) if kinds.is_empty() && positions.is_empty() && is_checked => {
+            if beside.experiments.is_empty() {
+                let expected = format!("entries of {experiment}, as bundle.json says");
+                found.push((expected, "none".to_owned()));
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+/// Blobs that no entry names, and what is said of those that are not there.
+fn other_blobs(
+    contents: &BundleContents,
+    report: &Report,
+    there: &BTreeSet<String>,
+) -> Vec<Disagreement> {
+    let mut found = Vec::new();
+    let without = &contents.without;
+    if contents.redacted.iter().any(|of| of == "blobs") {
+        if !there.is_empty() || !without.is_empty() {
+            let expected = "no blobs, as bundle.json says".to_owned();
+            let count = there.len() + without.len();
+            found.push((expected, format!("{count} blobs")));
+        }
+        return found;
+    }
+    let Some(named) = &report.beside.blobs else {
+        return found;
+    };
+    let named: BTreeSet<String> = named.iter().map(Digest::to_hex).collect();
+    for name in there.difference(&named) {
+        let expected = "blobs that entries name alone".to_owned();
+        found.push((expected, format!("blobs/{name}")));
+    }
+    let is_missing = |of: &&String| named.contains(*of) && !there.contains(*of);
+    if let Some(other) = without.iter().find(|of| !is_missing(of)) {
+        let expected = "blobs without a file in bundle.json, which entries name".to_owned();
+        found.push((expected, other.escape_debug().to_string()));
+    }
+    found
+}
+
+/// Whether a bundle has a place for a file of this name.
+fn has_a_place(name: &str) -> bool {
+    const FILES: [&str; 10] = [
+        "README.md",
+        "SHA256SUMS",
+        "__main__.py",
+        "bundle.json",
+        "checkpoint",
+        "checkpoints.jsonl",
+        "entries.jsonl",
+        "ledger.jsonl",
+        "verify.py",
+        "verify.sh",
+    ];
+    let Some((folder, rest)) = name.split_once('/') else {
+        return FILES.contains(&name);
+    };
+    let ends = |ending: &str| {
+        rest.strip_suffix(ending)
+            .is_some_and(|rest| !rest.is_empty())
+    };
+    match folder {
+        "blobs" => Digest::from_hex(rest).is_some(),
+        "keys" => ends(".pem") && !rest.contains('/'),
+        "reports" => (ends(".html") || ends(".json")) && !rest.contains('/'),
+        "schema" => ends(".md") && !rest.contains('/'),
+        "verify" => ends(".py"),
+        _ => false,
+    }
 }

@@ -84,6 +84,20 @@ enum BundleForm {
     ),
 }
 
+/// Reads through, and keeps the last byte.
+struct EndReader<'a, R> {
+    inner: R,
+    last: &'a mut Option<u8>,
+}
+
+impl<R: Read> Read for EndReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        *self.last = buffer[..read].last().copied().or(*self.last);
+        Ok(read)
+    }
+}
+
 /// A bundle.
 pub struct OpenBundle {
     path: PathBuf,
@@ -316,8 +330,12 @@ impl OpenBundle {
         for (name, digest) in listed {
             let expected = format!("{name} with SHA-256 {digest}");
             let found = if self.has(&name) {
-                let hashed = self.reader(&name).map(digest::sha256_stream);
-                match hashed {
+                let hashed = self.hash(&name);
+                if (name == LINES || name == PART) && hashed.as_ref().is_ok_and(|of| !of.1) {
+                    let expected = format!("{name}: a newline at its end");
+                    broken.push((expected, "none".to_owned()));
+                }
+                match hashed.map(|(hashed, _)| hashed) {
                     Ok(Ok((found, _))) if found == digest => continue,
                     Ok(Ok((found, _))) => found.to_hex(),
                     Ok(Err(error)) => error.to_string(),
@@ -329,6 +347,17 @@ impl OpenBundle {
             broken.push((expected, found));
         }
         Ok(broken)
+    }
+
+    /// The digest of a file and its length, and whether it ends in a newline.
+    fn hash(&mut self, name: &str) -> Result<(io::Result<(Digest, u64)>, bool), BundleError> {
+        let (mut reader, mut last) = (self.reader(name)?, None);
+        let ends = EndReader {
+            inner: &mut reader,
+            last: &mut last,
+        };
+        let hashed = digest::sha256_stream(ends);
+        Ok((hashed, last == Some(b'\n')))
     }
 
     /// The list of digests: one line of each file, in the order of their names.

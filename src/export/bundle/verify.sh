@@ -22,11 +22,35 @@ sha256sum --check --quiet SHA256SUMS > /dev/null 2>&1 || fail "a file is not the
 lines=ledger.jsonl; [ -f entries.jsonl ] && lines=entries.jsonl
 [ -f entries.jsonl ] && [ -f ledger.jsonl ] && fail "both ledger.jsonl and entries.jsonl are there"
 [ -f $lines ] || fail "neither ledger.jsonl nor entries.jsonl is there"
+grep -q -E '[[:cntrl:]]|\\' "$work/listed" && fail "a name holds a control character or a backslash"
+place='README\.md|__main__\.py|bundle\.json|checkpoint|checkpoints\.jsonl|(entries|ledger)\.jsonl|verify\.(py|sh)'
+place="$place|blobs/[0-9a-f]{64}|keys/[^/]+\.pem|reports/[^/]+\.(html|json)|schema/[^/]+\.md|verify/.+\.py"
+grep -q -v -x -E "($place)" "$work/listed" && fail "a file is there for which a bundle has no place"
+for name in $lines checkpoint bundle.json; do
+    [ "$(tail -c 1 $name | wc -l)" -eq 1 ] || fail "$name has no newline at its end"
+done
+
+# bundle.json has each field once, in order; its lists of reports and blobs are those of the folders.
+fields=$(sed -n 's|^  "\([a-z]*\)": .*|\1|p' bundle.json | tr '\n' ' ')
+[ "$fields" = "blobs bundle experiment origin redacted reports root size without withheld " ] || fail "bundle.json has other fields"
+value='[0-9]+|null|".*"|\[\]'
+grep -q -v -x -E "[{}]|  \"[a-z]+\": ($value),?|  \"[a-z]+\": \[|    \".*\",?|  \],?" bundle.json && fail "bundle.json has another form"
+grep -q -x -F '  "bundle": 1,' bundle.json || fail "bundle.json is not of form 1"
+items() { sed -n '/^  "'"$1"'": \[$/,/^  \]/p' bundle.json | sed -n 's|^    "\(.*\)",\{0,1\}$|\1|p'; }
+items reports | sort > "$work/reports"
+sed -n 's|^reports/||p' "$work/listed" | sort | cmp -s - "$work/reports" || fail "reports/ has other reports than bundle.json names"
+grep -q -x -F "  \"blobs\": $(grep -c '^blobs/' "$work/listed")," bundle.json || fail "blobs/ has another number of blobs than bundle.json says"
+cut=no; grep -q -x -F '  "experiment": null,' bundle.json || cut=yes
+items redacted | grep -q -v -x blobs && cut=yes
+case $cut:$lines in
+yes:ledger.jsonl | no:entries.jsonl) fail "bundle.json says of $lines that it is whole or a part, and it is the other" ;;
+esac
 
 # The checkpoint: its text up to the empty line, then the signature after the four bytes of the key's hash.
 sed '/^$/,$d' checkpoint > "$work/text"
 origin=$(sed -n 1p checkpoint); size=$(sed -n 2p checkpoint); root=$(sed -n 3p checkpoint)
 verified=no
+sed '1,/^$/d' checkpoint | grep -q -v -E '^— [^ ]+ [A-Za-z0-9+/=]+$' && fail "checkpoint has other lines than its text and signatures"
 for line in $(sed -n "s|^— $origin ||p" checkpoint); do
     printf %s "$line" | openssl base64 -d -A | tail -c +5 > "$work/sig"
     if openssl pkeyutl -verify -pubin -inkey keys/log.pem -rawin -in "$work/text" -sigfile "$work/sig" > /dev/null 2>&1
@@ -40,6 +64,7 @@ done
 # Keys are named by the SHA-256 of their DER.
 for key in keys/*.pem; do
     name=$(basename "$key" .pem)
+    openssl pkey -pubin -in "$key" -pubout 2> /dev/null | cmp -s - "$key" || fail "$key has other bytes than those of its key"
     [ "$name" = log ] && continue
     [ "$(openssl pkey -pubin -in "$key" -outform DER | sha256sum | cut -c 1-64)" = "$name" ] || fail "$key has another name"
 done
@@ -133,4 +158,5 @@ while [ "$count" -gt 1 ]; do
 done
 found=$(openssl base64 -A < "$work/level")
 [ "$found" = "$root" ] || fail "root $found over the entries, the checkpoint says $root"
-echo "VERIFIED  $shown of $size entries of $origin · root $root · rules, blobs, earlier checkpoints, keys that ended and identity NOT CHECKED"
+why=; [ "$shown" = "$size" ] || why="why entries are withheld, "
+echo "VERIFIED  $shown of $size entries of $origin · root $root · rules, bytes of blobs, earlier checkpoints, keys that ended, ${why}the maker's words and programs and identity NOT CHECKED"

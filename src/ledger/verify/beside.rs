@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use clover_event::id::ExperimentId;
+use clover_ground::digest::Digest;
 use clover_ground::merkle::Frontier;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::sign::KeyId;
@@ -22,6 +23,12 @@ pub struct FilesBeside {
     pub log_key: Option<[u8; 32]>,
     /// Experiments of the entries shown, where they are a part of a log.
     pub experiments: BTreeSet<ExperimentId>,
+    /// Kinds of the entries shown, where they are a part of a log.
+    pub kinds: BTreeSet<String>,
+    /// Positions of the entries withheld.
+    pub withheld: BTreeSet<u64>,
+    /// Blobs that entries name, where blobs were looked at.
+    pub blobs: Option<BTreeSet<Digest>>,
 }
 
 impl Checker<'_> {
@@ -73,16 +80,18 @@ impl Checker<'_> {
 
     /// What files beside the entries are held to.
     pub(super) fn beside(&mut self) -> FilesBeside {
+        let part = std::mem::take(&mut self.part).unwrap_or_default();
         let keyring = &self.state.keyring;
         let keys = keyring.keys.iter();
         let log_key = keyring.log_key();
         FilesBeside {
             keys: keys.map(|(id, key)| (*id, key.public_key.0)).collect(),
             log_key: log_key.and_then(|key| key.key().public_key().try_into().ok()),
-            experiments: match &mut self.part {
-                Some(part) => std::mem::take(&mut part.experiments),
-                None => BTreeSet::new(),
-            },
+            experiments: part.experiments,
+            kinds: part.kinds,
+            withheld: part.positions,
+            blobs: (self.blobs.is_some() && !self.options.tree_only)
+                .then(|| std::mem::take(&mut self.named)),
         }
     }
 }

@@ -47,6 +47,8 @@ use crate::verify::times::Times;
 use crate::verify::work::EntryDigest;
 use crate::verify::work::Signature;
 
+/// Name of the pin that a copy of the log is held against.
+const PIN: &str = "the pin";
 /// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
 const UNFIT: [RuleName; 3] = [RuleName::Key, RuleName::Role, RuleName::Signature];
 
@@ -70,6 +72,10 @@ pub(super) struct Checker<'a> {
     pub(super) file: Option<FileView<'a>>,
     pub(super) blobs: Option<BlobSource<'a>>,
     pub(super) blobs_named: bool,
+    /// Blobs that entries name, where the entries came as lines with a source of blobs.
+    pub(super) named: BTreeSet<Digest>,
+    /// Entries that the pin covers beyond a copy of the log.
+    pub(super) older_by: Option<u64>,
     /// Checkpoints to be held against the root at their size: by size, name and whether it is the log's own
     /// head.
     outside: BTreeMap<u64, Vec<(String, SignedCheckpoint)>>,
@@ -115,7 +121,9 @@ impl<'a> Checker<'a> {
             .since
             .iter()
             .map(|since| ("--since".to_owned(), since.clone()));
-        for (name, checkpoint) in options.against.iter().cloned().chain(since) {
+        let pin = options.pin.iter();
+        let pin = pin.map(|pin| (PIN.to_owned(), pin.clone()));
+        for (name, checkpoint) in options.against.iter().cloned().chain(pin).chain(since) {
             outside
                 .entry(checkpoint.checkpoint().size)
                 .or_default()
@@ -134,6 +142,8 @@ impl<'a> Checker<'a> {
             file,
             blobs: None,
             blobs_named: false,
+            named: BTreeSet::new(),
+            older_by: None,
             outside,
             head: None,
             head_held: false,
@@ -544,6 +554,11 @@ impl<'a> Checker<'a> {
                     continue;
                 }
                 self.check_outside(&name, &outside, events.saturating_sub(1));
+                let is_head = self.head.as_ref() == Some(&outside);
+                if name == PIN && self.options.pin.is_some() && !is_head {
+                    self.older_by = Some(size - events);
+                    continue;
+                }
                 let expected = format!("{size} entries of {name}");
                 self.findings.add(
                     events,
@@ -551,7 +566,7 @@ impl<'a> Checker<'a> {
                     expected,
                     format!("{events} entries"),
                 );
-                if self.head.as_ref() != Some(&outside) {
+                if !is_head {
                     self.divergence.get_or_insert(Divergent::RolledBack);
                 }
             }

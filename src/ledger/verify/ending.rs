@@ -5,7 +5,7 @@ use clover_event::payload::Verdict;
 use crate::rulebooks;
 use crate::verify::Signatures;
 use crate::verify::checker::Checker;
-use crate::verify::part::PartWalk;
+use crate::verify::report;
 use crate::verify::report::Divergent;
 use crate::verify::report::Report;
 use crate::verify::report::Taint;
@@ -39,6 +39,8 @@ impl Checker<'_> {
                 head.checkpoint().size - 1
             ));
         }
+        self.not_checked
+            .extend(self.older_by.map(report::in_words_of_older));
         if let Some(since) = &self.options.since {
             let last = since.checkpoint().size.saturating_sub(1);
             self.not_checked
@@ -65,6 +67,10 @@ impl Checker<'_> {
     }
 
     pub(super) fn into_report(mut self, events: u64) -> Report {
+        let (is_part, withheld) = match &self.part {
+            Some(part) => (true, part.withheld()),
+            None => (false, 0),
+        };
         let beside = self.beside();
         let keyring = &self.state.keyring;
         let tainted = keyring.keys.iter().filter_map(|(key, record)| {
@@ -84,14 +90,15 @@ impl Checker<'_> {
             },
             origin: keyring.origin.clone(),
             events,
-            is_part: self.part.is_some(),
-            withheld: self.part.as_ref().map_or(0, PartWalk::withheld),
+            is_part,
+            withheld,
             signers: self.signers.len() as u64,
             root: self.tiler.root(),
             beside,
             findings,
             findings_total,
             first,
+            older_by: self.older_by,
             divergence: self
                 .divergence
                 .filter(|word| *word != Divergent::Forked || !self.own_root_broken),

@@ -62,6 +62,8 @@ pub enum Signatures {
 pub struct VerifyOptions {
     /// Checkpoints from outside that the log must extend or equal; named in findings.
     pub against: Vec<(String, SignedCheckpoint)>,
+    /// The pin, held against a copy of the log: where the copy ends before it, it is an older one, and not rolled back.
+    pub pin: Option<SignedCheckpoint>,
     /// Checkpoints that could not be read, by name, with what is wrong: findings, whatever else is found.
     pub unreadable: Vec<(String, String)>,
     /// Checkpoints that came beside the lines of a bundle, by name, in the order of their sizes.

@@ -91,15 +91,18 @@ impl WithheldEntry {
 /// What the walk over a part has met.
 #[derive(Default)]
 pub(super) struct PartWalk {
-    withheld: u64,
+    /// Positions of the entries that are withheld.
+    pub(super) positions: BTreeSet<u64>,
     /// Experiments of the entries that are shown.
     pub(super) experiments: BTreeSet<ExperimentId>,
+    /// Kinds of the entries that are shown.
+    pub(super) kinds: BTreeSet<String>,
 }
 
 impl PartWalk {
     /// Entries that are withheld.
     pub(super) fn withheld(&self) -> u64 {
-        self.withheld
+        self.positions.len() as u64
     }
 }
 
@@ -130,7 +133,7 @@ impl Checker<'_> {
     /// Counts an entry of a part of which nothing but the leaf is asked.
     pub(super) fn count_part(&mut self, entry: &EntryDigest) {
         if let (Some(part), Some(_)) = (&mut self.part, entry.withheld) {
-            part.withheld += 1;
+            part.positions.insert(self.position);
         }
     }
 
@@ -181,8 +184,11 @@ impl Checker<'_> {
             }
         };
         self.signers.insert(said.header().author);
-        if let (Some(part), Some(experiment)) = (&mut self.part, &said.header().experiment) {
-            part.experiments.insert(experiment.clone());
+        if let Some(part) = &mut self.part {
+            part.experiments.extend(said.header().experiment.clone());
+            if !part.kinds.contains(said.kind()) {
+                part.kinds.insert(said.kind().to_owned());
+            }
         }
         let claim = Claim::new(seq, envelope.recorded_at, envelope.keyid, &said);
         let mut breaches = Vec::new();

@@ -70,6 +70,16 @@ impl Divergent {
     }
 }
 
+fn older(by: u64) -> String {
+    let entries = if by == 1 { "entry" } else { "entries" };
+    format!("older than the pin by {by} {entries}")
+}
+
+/// What is not checked of a copy that is older than the pin.
+pub(super) fn in_words_of_older(by: u64) -> String {
+    format!("{}: whether it is its beginning", older(by))
+}
+
 /// The outcome of a verification.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -96,6 +106,9 @@ pub struct Report {
     pub findings_total: u64,
     /// The first.
     pub first: Option<First>,
+    /// Entries that the pin covers beyond these, where they are a copy of the log.
+    #[serde(skip)]
+    pub older_by: Option<u64>,
     /// Disagreement with a pin or another outside checkpoint.
     pub divergence: Option<Divergent>,
     /// What was not checked.
@@ -134,6 +147,36 @@ impl Report {
                 found,
             });
         }
+    }
+
+    /// Holds a copy that is older than the pin against the log that the pin covers, whose root at the size of the copy is known.
+    pub fn hold_older(&mut self, root: Digest) {
+        let Some(older_by) = self.older_by.filter(|_| self.events > 0) else {
+            return;
+        };
+        let unchecked = in_words_of_older(older_by);
+        self.not_checked.retain(|what| *what != unchecked);
+        if root == self.root {
+            let note = format!("{}: the ledger at hand begins with it", older(older_by));
+            self.notes.push(note);
+            return;
+        }
+        let first = First {
+            seq: self.events - 1,
+            rule: RuleName::Root,
+        };
+        let is_before = |of: First| (of.seq, of.rule) <= (first.seq, first.rule);
+        self.first = self.first.filter(|of| is_before(*of)).or(Some(first));
+        self.verdict = Verdict::Fail;
+        self.divergence.get_or_insert(Divergent::Forked);
+        self.findings_total += 1;
+        self.findings.push(Finding {
+            seq: first.seq,
+            rule: first.rule,
+            expected: format!("root {} of the ledger at hand", root.to_base64()),
+            found: self.root.to_base64(),
+        });
+        self.findings.sort_by_key(|of| (of.seq, of.rule));
     }
 
     /// The one line that says it all.

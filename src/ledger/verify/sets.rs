@@ -113,6 +113,7 @@ impl Checker<'_> {
             let Some(source) = self.blobs else {
                 continue;
             };
+            self.named.insert(*digest);
             let expected = format!("blob {digest} of {bytes} bytes");
             match source(digest) {
                 // What stands in the place of a blob is a finding; a disk that cannot be read is none.

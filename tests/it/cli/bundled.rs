@@ -9,7 +9,7 @@ use super::Desk;
 use super::release;
 
 /// A program that is none of ours, with its last line and whether it passed.
-fn program(desk: &Desk, words: &[&str]) -> (bool, String) {
+pub(super) fn program(desk: &Desk, words: &[&str]) -> (bool, String) {
     let ran = Command::new(words[0])
         .args(&words[1..])
         .current_dir(&desk.at)
@@ -48,7 +48,7 @@ fn holds(desk: &mut Desk, bundle: &str) -> String {
 }
 
 /// A small ledger of two experiments, with a blob and a budget.
-fn two_experiments() -> Desk {
+pub(super) fn two_experiments() -> Desk {
     let mut desk = Desk::with_ledger();
     for id in ["one", "two"] {
         desk.ok_words(&[
@@ -160,7 +160,50 @@ fn a_shell_checks_tree_checkpoint_and_signatures() {
 }
 
 /// Changes of a bundle that a shell sees, and what it says of them.
-const SHELL_CHANGES: [Change; 6] = [
+const SHELL_CHANGES: [Change; 11] = [
+    (
+        "a file of no known place",
+        |at| {
+            write(at, "VERDICT.txt", "VERIFIED");
+            resum(at);
+        },
+        "no place",
+    ),
+    (
+        "a line behind the signatures",
+        |at| {
+            append(&at.join("checkpoint"));
+            resum(at);
+        },
+        "other lines than its text",
+    ),
+    (
+        "a text before a key",
+        |at| {
+            let key = read(at, "keys/log.pem");
+            write(at, "keys/log.pem", &format!("owner: Somebody\n{key}"));
+            resum(at);
+        },
+        "other bytes than those of its key",
+    ),
+    (
+        "a field twice",
+        |at| {
+            let said = read(at, "bundle.json").replacen("{\n", "{\n  \"withheld\": 5,\n", 1);
+            write(at, "bundle.json", &said);
+            resum(at);
+        },
+        "other fields",
+    ),
+    (
+        "no newline at the end",
+        |at| {
+            let lines = read(at, "entries.jsonl");
+            write(at, "entries.jsonl", lines.trim_end());
+            resum(at);
+        },
+        "no newline",
+    ),
     (
         "a file is added",
         |at| write(at, "more", "x"),
@@ -270,7 +313,7 @@ fn a_part_shows_an_experiment_and_proves_the_place_of_each_entry() {
 }
 
 /// The list of digests, as an honest maker would write it.
-fn resum(folder: &Path) {
+pub(super) fn resum(folder: &Path) {
     let script = "import hashlib,os,sys\nout=[]\nfor d,_,fs in os.walk('.'):\n    for f in fs:\n        p=os.path.relpath(os.path.join(d,f),'.')\n        if p!='SHA256SUMS': out.append(hashlib.sha256(open(p,'rb').read()).hexdigest()+'  '+p)\nopen('SHA256SUMS','w').write('\\n'.join(sorted(out,key=lambda l:l[66:]))+'\\n')\n";
     let ran = Command::new("python3")
         .args(["-c", script])
@@ -280,7 +323,7 @@ fn resum(folder: &Path) {
 }
 
 /// Changes a bundle, and says which rule both verifiers name first.
-type Change = (&'static str, fn(&Path), &'static str);
+pub(super) type Change = (&'static str, fn(&Path), &'static str);
 
 const CHANGES: [Change; 18] = [
     (
@@ -461,11 +504,11 @@ const CHANGES: [Change; 18] = [
     ),
 ];
 
-fn read(at: &Path, name: &str) -> String {
+pub(super) fn read(at: &Path, name: &str) -> String {
     std::fs::read_to_string(at.join(name)).unwrap()
 }
 
-fn write(at: &Path, name: &str, text: &str) {
+pub(super) fn write(at: &Path, name: &str, text: &str) {
     std::fs::write(at.join(name), text).unwrap();
 }
 
@@ -503,7 +546,7 @@ fn what_a_maker_of_bundles_changes_is_named_by_both_verifiers() {
 }
 
 /// Rules that each of the two verifiers names. They agree on the code, on the first finding, and on what was not checked.
-fn both(desk: &mut Desk, bundle: &str, code: i32) -> (Vec<String>, Vec<String>) {
+pub(super) fn both(desk: &mut Desk, bundle: &str, code: i32) -> (Vec<String>, Vec<String>) {
     let ran = desk.run(&format!("verify {bundle} --json --no-pin"));
     assert_eq!(i32::from(ran.code), code, "{}{}", ran.out, ran.err);
     let (passed, text) = program(desk, &["python3", &verifier(), bundle, "--json"]);

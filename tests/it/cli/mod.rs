@@ -10,6 +10,7 @@ mod bad_input;
 mod baited;
 mod before;
 mod beside;
+mod bundle_claims;
 mod bundled;
 mod calibrate;
 mod carded;
