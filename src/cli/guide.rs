@@ -149,7 +149,7 @@ fn remembered(ctx: &mut Ctx<'_>, home: Option<&Home>, args: Args) -> Result<Args
         .words()
         .into_iter()
         .filter(|word| !given.contains(word))
-        .map(|word| shell::word(&word).to_string())
+        .map(|word| shell::word(&word))
         .collect();
     if !taken.is_empty() {
         ctx.note(&format!("as answered before: {}", taken.join(" ")));

@@ -14,6 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
+use crate::cli::intake_refusals;
 use crate::cli::intake_verbs;
 use crate::cli::record;
 use crate::cli::wallet;
@@ -215,44 +216,6 @@ pub(super) fn run(
     })
 }
 
-/// Refuses to seal labels that would have to be revealed already. What is sealed on record stays as it is.
-pub(super) fn in_time(
-    ctx: &Ctx<'_>,
-    common: &ImportArgs,
-    plans: &[ImportPlan],
-) -> Result<(), CliError> {
-    match &common.sealing.reveal_by {
-        Some(text) if signers::seals(plans) => {
-            record::deadline(ctx.ambient().now(), text).map(|_| ())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses files without a label where labels are asked for: they would be taken in as if nobody had any.
-fn some_labels(files: &[InputFile]) -> Result<(), CliError> {
-    let mut rows = files.iter().flat_map(|file| &file.rows.rows);
-    let Some(first) = files.first() else {
-        return Ok(());
-    };
-    if rows.any(|row| row.label.is_some()) {
-        return Ok(());
-    }
-    let names: Vec<_> = first.rows.names.iter().map(String::as_str).collect();
-    let has = if names.is_empty() {
-        String::new()
-    } else {
-        format!("; it has {}", names.join(", "))
-    };
-    Err(CliError::usage(
-        format!(
-            "{}: --labels is given, and no row has a label: expected oracle_label{has}",
-            first.rows.file
-        ),
-        "the same command with --map oracle_label=NAME, or without --labels",
-    ))
-}
-
 fn take(
     ctx: &mut Ctx<'_>,
     (common, own): (&ImportArgs, &str),
@@ -274,7 +237,7 @@ fn take(
     };
     let files = read(ctx, (common, wanted), &home, paths, parse)?;
     if common.labels.is_some() {
-        some_labels(&files)?;
+        intake_refusals::some_labels(&files)?;
     }
     let plans = session::plans(&ledger, &files, &request.ask)?;
     session_scale::of_scores(&ledger, &request, (&files, &plans))?;
@@ -288,7 +251,7 @@ fn take(
         conflicts(ctx, (&files, &plans), &mut answer);
         return Ok(answer);
     }
-    in_time(ctx, common, &plans)?;
+    intake_refusals::in_time(ctx, common, &plans)?;
     if let Some(named) = &common.sealing.to
         && signers::seals(&plans)
     {

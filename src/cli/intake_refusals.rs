@@ -3,11 +3,17 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::intake::ImportArgs;
+use crate::cli::record;
 use crate::ground::shell;
+use crate::session::intake::InputFile;
 use crate::session::intake::IntakeError;
+use crate::session::intake::signers;
 use crate::view::Exit;
 use crate::workflow::import::ImportError;
+use crate::workflow::import::plan::ImportPlan;
 
 /// A refusal with what a program reads of it.
 fn with_data(message: String, next: impl Into<String>, data: Value) -> CliError {
@@ -122,4 +128,42 @@ impl From<IntakeError> for CliError {
             }
         }
     }
+}
+
+/// Refuses to seal labels that would have to be revealed already. What is sealed on record stays as it is.
+pub(super) fn in_time(
+    ctx: &Ctx<'_>,
+    common: &ImportArgs,
+    plans: &[ImportPlan],
+) -> Result<(), CliError> {
+    match &common.sealing.reveal_by {
+        Some(text) if signers::seals(plans) => {
+            record::deadline(ctx.ambient().now(), text).map(|_| ())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses files without a label where labels are asked for: they would be taken in as if nobody had any.
+pub(super) fn some_labels(files: &[InputFile]) -> Result<(), CliError> {
+    let mut rows = files.iter().flat_map(|file| &file.rows.rows);
+    let Some(first) = files.first() else {
+        return Ok(());
+    };
+    if rows.any(|row| row.label.is_some()) {
+        return Ok(());
+    }
+    let names: Vec<_> = first.rows.names.iter().map(String::as_str).collect();
+    let has = if names.is_empty() {
+        String::new()
+    } else {
+        format!("; it has {}", names.join(", "))
+    };
+    Err(CliError::usage(
+        format!(
+            "{}: --labels is given, and no row has a label: expected oracle_label{has}",
+            first.rows.file
+        ),
+        "the same command with --map oracle_label=NAME, or without --labels",
+    ))
 }

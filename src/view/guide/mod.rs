@@ -4,17 +4,15 @@
 
 mod case;
 mod held_out;
-
-use std::collections::BTreeSet;
+mod mark;
 
 use serde::Serialize;
 
 use crate::event::Kind;
 use crate::ground::shell;
 use crate::ledger::State;
-use crate::projection::designs::Designs;
-use crate::projection::tallies::Tallies;
 use crate::view::View;
+use crate::view::guide::mark::StepMark;
 use crate::view::word;
 
 /// Files that steps write, by the names that the commands give them.
@@ -57,50 +55,6 @@ pub struct Guide {
     pub missing: Vec<GuideData>,
     /// The commands, in order.
     pub steps: Vec<GuideStep>,
-}
-
-/// By what it is seen that a step was taken.
-#[derive(Clone, Debug)]
-enum StepMark {
-    /// So many entries of a kind.
-    Entries(Kind, u64),
-    /// A label of the design of this name.
-    Labelled(&'static str),
-    /// A score of the judge of this name.
-    Scored(String),
-    /// A file that it writes; one that is not here says nothing.
-    Written(&'static str),
-}
-
-impl StepMark {
-    /// Whether it shows that the step was taken; `None` where nothing can be seen.
-    fn seen(&self, state: Option<&State>, written: &BTreeSet<&'static str>) -> Option<bool> {
-        match self {
-            Self::Written(name) => written.contains(name).then_some(true),
-            _ => Some(state.is_some_and(|state| self.is_recorded(state))),
-        }
-    }
-
-    fn is_recorded(&self, state: &State) -> bool {
-        let tallies = state.fold::<Tallies>();
-        match self {
-            Self::Written(_) => false,
-            Self::Entries(kind, entries) => tallies.of_kind(*kind) >= *entries,
-            Self::Labelled(name) => {
-                let mut all = state.fold::<Designs>().by_experiment.values();
-                all.any(|of| {
-                    let mut designs = of.designs.iter();
-                    designs.any(|(id, design)| {
-                        id.as_str() == *name && design.first_label_seq.is_some()
-                    })
-                })
-            }
-            Self::Scored(name) => {
-                let mut all = tallies.scores.values();
-                all.any(|judges| judges.keys().any(|id| id.as_str() == name))
-            }
-        }
-    }
 }
 
 /// The steps of a path, as they are gathered.

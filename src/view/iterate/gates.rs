@@ -282,9 +282,17 @@ pub fn numbers(of: &GateEvaluated) -> Vec<CriterionNumber> {
     let shown = shown.into_iter().map(|one| CriterionNumber {
         name: one.name,
         value: one.value,
-        held: one.held,
+        held: joined(one.held),
     });
     shown.collect()
+}
+
+/// What a number is held to, where the next one may or must hold beside it.
+fn joined(held: String) -> String {
+    if held.ends_with(" or") || held.ends_with(" and") {
+        return format!("{held} the next line");
+    }
+    held
 }
 
 /// A gate in the table, a line for each of its numbers.
