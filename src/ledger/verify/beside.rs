@@ -13,6 +13,7 @@ use clover_ground::sign::KeyId;
 use crate::checkpoint;
 use crate::rule_names::RuleName;
 use crate::verify::checker::Checker;
+use crate::verify::part::PartWalk;
 
 /// What entries say of the files that stand beside them.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +81,7 @@ impl Checker<'_> {
 
     /// What files beside the entries are held to.
     pub(super) fn beside(&mut self) -> FilesBeside {
-        let part = std::mem::take(&mut self.part).unwrap_or_default();
+        let part = self.part.take().unwrap_or_else(PartWalk::default);
         let keyring = &self.state.keyring;
         let keys = keyring.keys.iter();
         let log_key = keyring.log_key();
