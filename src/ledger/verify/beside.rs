@@ -13,7 +13,6 @@ use clover_ground::sign::KeyId;
 use crate::checkpoint;
 use crate::rule_names::RuleName;
 use crate::verify::checker::Checker;
-use crate::verify::part::PartWalk;
 
 /// What entries say of the files that stand beside them.
 #[derive(Clone, Debug, Default)]
@@ -81,16 +80,20 @@ impl Checker<'_> {
 
     /// What files beside the entries are held to.
     pub(super) fn beside(&mut self) -> FilesBeside {
-        let part = self.part.take().unwrap_or_else(PartWalk::default);
+        // A whole log withholds nothing.
+        let (experiments, kinds, withheld) = match self.part.take() {
+            Some(part) => (part.experiments, part.kinds, part.positions),
+            None => (BTreeSet::new(), BTreeSet::new(), BTreeSet::new()),
+        };
         let keyring = &self.state.keyring;
         let keys = keyring.keys.iter();
         let log_key = keyring.log_key();
         FilesBeside {
             keys: keys.map(|(id, key)| (*id, key.public_key.0)).collect(),
             log_key: log_key.and_then(|key| key.key().public_key().try_into().ok()),
-            experiments: part.experiments,
-            kinds: part.kinds,
-            withheld: part.positions,
+            experiments,
+            kinds,
+            withheld,
             blobs: (self.blobs.is_some() && !self.options.tree_only)
                 .then(|| std::mem::take(&mut self.named)),
         }
