@@ -39,7 +39,7 @@ const END: &str = "age";
 /// Folder of a person's own keys in it.
 const KEYS: &str = "keys";
 /// The vault in it.
-const VAULT: &str = "vault.db";
+pub const VAULT: &str = "vault.db";
 /// The log key in it.
 const LOG_KEY: &str = "log.key";
 
@@ -153,6 +153,8 @@ pub struct Restoration {
     pub keys: Vec<PathBuf>,
     /// Subjects that were erased since the vault was copied, and are erased again.
     pub erased: u64,
+    /// Files that the backup had not, and that a whole one has.
+    pub missing: Vec<&'static str>,
 }
 
 /// Restores a backup into a folder without a ledger, and a person's keys into the folder of keys. What is restored is
@@ -170,7 +172,7 @@ pub fn restore(
 ) -> Result<Restoration, SessionError> {
     let home = Home::new(into.join(FOLDER));
     let aside = Aside::new(ambient, into, AsideKind::Restore)?;
-    unsealed((from, aside.home()), identity)?;
+    let missing = unsealed((from, aside.home()), identity)?;
     restore::verified(watcher, ambient, aside.home(), None, options.store)?;
     let erased = erased_again(ambient, aside.home(), options)?;
     let keys = own_keys(from, keys, identity)?;
@@ -187,6 +189,7 @@ pub fn restore(
         ledger,
         keys,
         erased,
+        missing,
     })
 }
 
@@ -203,9 +206,13 @@ fn open(path: &Path, identity: &Identity) -> Result<Option<Zeroizing<Vec<u8>>>, 
     Ok(Some(Zeroizing::new(opened)))
 }
 
-/// Opens the files of the ledger into a folder of their own.
-fn unsealed((from, stage): (&Path, &Home), identity: &Identity) -> Result<(), SessionError> {
+/// Opens the files of the ledger into a folder of their own; gives the names of those that are not there.
+fn unsealed(
+    (from, stage): (&Path, &Home),
+    identity: &Identity,
+) -> Result<Vec<&'static str>, SessionError> {
     ambient::create_private_dirs(stage.folder())?;
+    let mut missing = Vec::new();
     for (name, is_needed) in [(DATABASE, true), (LOG_KEY, false), (VAULT, false)] {
         match open(&from.join(format!("{name}.{END}")), identity)? {
             Some(bytes) => ambient::write_new(&stage.folder().join(name), &bytes, 0o600)?,
@@ -213,10 +220,10 @@ fn unsealed((from, stage): (&Path, &Home), identity: &Identity) -> Result<(), Se
                 let folder = from.to_owned();
                 return Err(BackupError::Missing { folder, name }.into());
             }
-            None => {}
+            None => missing.push(name),
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Holds what was restored against pin and log key, and destroys keys of subjects that the ledger says are erased.

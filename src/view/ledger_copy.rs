@@ -9,6 +9,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::verify::Report;
 use crate::session::Home;
+use crate::session::backup;
 use crate::session::backup::Restoration;
 use crate::view::View;
 use crate::view::text::escape;
@@ -61,6 +62,8 @@ pub struct LedgerRestored {
     pub keys: Vec<String>,
     /// Subjects whose keys were in the backup and are destroyed, as the ledger says that they were erased.
     pub erased: u64,
+    /// Files of a whole backup that this one had not: `vault.db` (private texts stay closed), `log.key` (nothing is appended).
+    pub missing: Vec<String>,
 }
 
 /// A backup as it was made.
@@ -222,6 +225,11 @@ pub fn restored(restored: &Restoration) -> View {
         entries: ledger.size(),
         keys: keys.map(|path| path.display().to_string()).collect(),
         erased: restored.erased,
+        missing: restored
+            .missing
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect(),
     };
     let root = ledger.root().to_base64();
     let mut view = View::of(&facts).with_verdict("restored");
@@ -237,6 +245,9 @@ pub fn restored(restored: &Restoration) -> View {
             "{erased} subjects were erased since, and their keys are destroyed again"
         ));
     }
+    for name in &restored.missing {
+        view.sentence(format!("{name} was not in the backup: {}", lost(name)));
+    }
     view.sentence(
         "Append here only once nobody appends to the ledger that was lost: what was recorded after the backup would become another history.",
     );
@@ -246,6 +257,15 @@ pub fn restored(restored: &Restoration) -> View {
         "clover status --ledger {}",
         shell::word(&folder.display())
     ))
+}
+
+/// What cannot be done without a file of a backup.
+fn lost(name: &str) -> &'static str {
+    if name == backup::VAULT {
+        "private texts, if the ledger has any, cannot be read or erased here."
+    } else {
+        "nothing can be appended here."
+    }
 }
 
 /// A ledger that was made from an export, of which `report` tells.

@@ -67,7 +67,8 @@ pub fn document(
     let mut every = Chapter::new(
         "every-value",
         "Every value on record",
-        "All estimates and differences that were recorded, the earlier ones too. What is withheld now is withheld in each row.",
+        "All estimates and differences that were recorded, the earlier ones too. What is withheld now is withheld in each row. \
+         An audit may have widened an interval since: the one to quote stands under the newest values.",
     );
     put(
         &mut every,

@@ -1,5 +1,6 @@
 //! Evidence for a framework: each requirement with the entries that support it, or the reason why it is not covered.
 
+use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::ledger::LedgerError;
 use crate::projection::bundle::Cell;
@@ -23,6 +24,8 @@ use crate::view::report::requirements::Requirement;
 
 /// What is said of a requirement that has entries.
 const EVIDENCE: &str = "evidence";
+/// What is said of one that has entries of some of its kinds.
+const IN_PART: &str = "evidence, in part";
 /// What is said of one that has none.
 const NOT_COVERED: &str = "NOT COVERED";
 
@@ -41,10 +44,13 @@ pub fn document(
         all.iter().partition(|of| has_entries(&chronicle, of));
     let head = DocumentHead {
         answer: format!(
-            "Of {} requirements this ledger has evidence for {}; {} are not covered, each with the reason.",
-            all.len(),
+            "Of {} this ledger has some evidence for {}, and {} not covered, each with the reason.",
+            counted(all.len() as u64, "requirement", "requirements"),
             with.len(),
-            without.len()
+            match without.len() {
+                1 => "1 is".to_owned(),
+                n => format!("{n} are"),
+            }
         ),
         people: None,
         period: period(&chronicle),
@@ -91,6 +97,23 @@ fn why_not(of: &Requirement) -> String {
     format!("the range has no entry of {}", kinds.join(", "))
 }
 
+/// Which kinds of a requirement stand on record, with how many entries, and which do not.
+fn on_record(chronicle: &Chronicle, of: &Requirement) -> String {
+    let (there, lacking): (Vec<&Kind>, Vec<&Kind>) = of
+        .kinds
+        .iter()
+        .partition(|kind| chronicle.count(**kind) > 0);
+    let counts = there
+        .iter()
+        .map(|kind| format!("{kind} {}", chronicle.count(**kind)));
+    let mut text = counts.collect::<Vec<_>>().join(", ");
+    if !lacking.is_empty() {
+        let names: Vec<_> = lacking.iter().map(|kind| kind.as_str()).collect();
+        text.push_str(&format!("; none of {}", names.join(", ")));
+    }
+    text
+}
+
 /// Every requirement at a glance.
 fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
     let mut part = Chapter::new(
@@ -103,14 +126,19 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
         ("covered", "covered"),
         ("entries", "entries"),
         ("asks", "asks, in short"),
-        ("shows", "what the entries show"),
+        ("shows", "on record"),
     ];
     let mut table = Table::new("requirements", "Requirements at a glance", &columns);
     for of in all {
         let entries: u64 = of.kinds.iter().map(|kind| chronicle.count(*kind)).sum();
-        let covered = if entries > 0 { EVIDENCE } else { NOT_COVERED };
+        let is_whole = of.kinds.iter().all(|kind| chronicle.count(*kind) > 0);
+        let covered = match (entries > 0, is_whole) {
+            (true, true) => EVIDENCE,
+            (true, false) => IN_PART,
+            (false, _) => NOT_COVERED,
+        };
         let shows = if entries > 0 {
-            of.says.to_owned()
+            on_record(chronicle, of)
         } else {
             why_not(of)
         };
@@ -138,7 +166,10 @@ fn chapter(chronicle: &Chronicle, of: &Requirement) -> Chapter {
         part.lacks(of.code, why_not(of));
         return part;
     }
-    of.says.clone_into(&mut part.about);
+    part.about = format!(
+        "Entries of these kinds, where they are on record, show: {}",
+        of.says
+    );
     let columns = [
         ("kind", "kind"),
         ("count", "entries"),

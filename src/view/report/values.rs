@@ -270,7 +270,7 @@ pub(super) fn every_value(chronicle: &Chronicle, all: &[AnsweredValues]) -> Vec<
         ("standing", "claim then"),
         ("now", "now"),
         ("estimate", "value"),
-        ("interval", "interval"),
+        ("interval", "interval as recorded"),
         ("labels", "own labels"),
         ("rows", "rows"),
         ("prompts", "prompts"),

@@ -39,7 +39,11 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     };
     let (share, change) = (found.share.value(), found.confirm_change.value());
     vec![
-        CriterionNumber::new("oua share", share, format!("< {} or", oua::PAUSE_SHARE)),
+        CriterionNumber::new(
+            "oua share",
+            share,
+            format!("< {} or dmse holds", oua::PAUSE_SHARE),
+        ),
         CriterionNumber::new("dmse", change, format!("<= {}", -2.0 * held.eta)),
     ]
 }

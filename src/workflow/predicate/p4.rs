@@ -53,8 +53,8 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
         return Vec::new();
     };
     let (ks, w1) = match held.shift_metric {
-        ShiftMetric::Both => (" and", ""),
-        ShiftMetric::Either => (" or", ""),
+        ShiftMetric::Both => (" and w1 holds", ""),
+        ShiftMetric::Either => (" or w1 holds", ""),
         ShiftMetric::Ks => ("", " (not held)"),
         ShiftMetric::W1 => (" (not held)", ""),
     };

@@ -147,7 +147,7 @@ fn answers_are_remembered_beside_a_ledger_until_another_is_given() {
     assert_eq!(other.json()["data"]["want"], "best");
     assert_eq!(other.json()["data"]["judges"], "several");
     assert_eq!(desk.ok("guide --json").json()["data"]["want"], "best");
-    let kept = desk.path(".clover/guide");
+    let kept = desk.database().with_file_name("guide");
     std::fs::write(&kept, "--want=gold\n").unwrap();
     let ran = desk.run("guide --want best --have scores");
     assert_eq!(ran.code, 0, "{}", ran.err);

@@ -171,7 +171,7 @@ fn two_runs_on_an_account_that_is_too_small_for_both_never_overdraw_it() {
     let honest = double(r#"{"do":{"delay_ms":5}}"#, None);
     prepare(&home, &honest, (ROWS, AMOUNT), "none");
     let start = |judge: u64| {
-        // Each has rows of its own: two processes that name one item first, at one moment, are not held here.
+        // Each has rows of its own: what one judge was asked is not asked again for another.
         let file = if judge == 1 { "base" } else { "other" };
         let line = ask(judge).replace("base_responses", &format!("{file}_responses"));
         let mut child = home.command(&words(&line));

@@ -56,7 +56,10 @@ pub(super) fn after(measured: &BundleMeasurement) -> Section {
         }
     }
     if measured.dev.candidates.is_empty() && measured.left_out.is_empty() {
-        part.lacks("slices after", "no candidate was put to a gate");
+        part.lacks(
+            "slices after",
+            "the plan names no slices, or no candidate was put to a gate",
+        );
     }
     measured.lacks(&mut part, "slices");
     part
