@@ -241,11 +241,14 @@ fn why_withheld(contents: &BundleContents, report: &Report) -> Vec<Disagreement>
                 found.push((expected, format!("entry {seq} too")));
             }
         }
-        Some(experiment) if kinds.is_empty() && positions.is_empty() && is_checked => {
-            if beside.experiments.is_empty() {
-                let expected = format!("entries of {experiment}, as bundle.json says");
-                found.push((expected, "none".to_owned()));
-            }
+        Some(experiment)
+            if kinds.is_empty()
+                && positions.is_empty()
+                && is_checked
+                && beside.experiments.is_empty() =>
+        {
+            let expected = format!("entries of {experiment}, as bundle.json says");
+            found.push((expected, "none".to_owned()));
         }
         _ => {}
     }

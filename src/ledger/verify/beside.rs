@@ -80,16 +80,20 @@ impl Checker<'_> {
 
     /// What files beside the entries are held to.
     pub(super) fn beside(&mut self) -> FilesBeside {
-        let part = std::mem::take(&mut self.part).unwrap_or_default();
+        // A whole log withholds nothing.
+        let (experiments, kinds, withheld) = match self.part.take() {
+            Some(part) => (part.experiments, part.kinds, part.positions),
+            None => (BTreeSet::new(), BTreeSet::new(), BTreeSet::new()),
+        };
         let keyring = &self.state.keyring;
         let keys = keyring.keys.iter();
         let log_key = keyring.log_key();
         FilesBeside {
             keys: keys.map(|(id, key)| (*id, key.public_key.0)).collect(),
             log_key: log_key.and_then(|key| key.key().public_key().try_into().ok()),
-            experiments: part.experiments,
-            kinds: part.kinds,
-            withheld: part.positions,
+            experiments,
+            kinds,
+            withheld,
             blobs: (self.blobs.is_some() && !self.options.tree_only)
                 .then(|| std::mem::take(&mut self.named)),
         }

@@ -22,7 +22,11 @@ pub(super) enum StepMark {
 
 impl StepMark {
     /// Whether it shows that the step was taken; `None` where nothing can be seen.
-    pub(super) fn seen(&self, state: Option<&State>, written: &BTreeSet<&'static str>) -> Option<bool> {
+    pub(super) fn seen(
+        &self,
+        state: Option<&State>,
+        written: &BTreeSet<&'static str>,
+    ) -> Option<bool> {
         match self {
             Self::Written(name) => written.contains(name).then_some(true),
             _ => Some(state.is_some_and(|state| self.is_recorded(state))),
