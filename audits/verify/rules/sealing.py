@@ -67,6 +67,8 @@ def late_score_problem(state, e):
 def block_order(state, e, name):
     """(beacon, seed) of the order in which labels of an iteration are shown, or None before a checkpoint is named."""
     it, sealed = state.iterations[name], state.decisions[name].sealed
+    # What was sealed before the iteration was opened is none of its own.
+    sealed = sealed if sealed and sealed[0] > it.opened else None
     beacon = state.beacons.get(sealed[0]) if sealed else None
     if beacon is None and sealed and e.seen and e.seen[0] > sealed[0]:
         beacon = {"root": b64(e.seen[1]), "size": e.seen[0]}

@@ -482,7 +482,13 @@ fn of_export(
     };
     options.since = since(ctx, args, pin.as_ref())?;
     if let Some(pin) = pin {
-        options.pin = Some(pin);
+        // A copy that its own checkpoint ends before the pin is an older one; entries without a checkpoint may have been cut.
+        let is_older = |own: &SignedCheckpoint| own.checkpoint().size < pin.checkpoint().size;
+        if own.as_ref().is_some_and(is_older) {
+            options.pin = Some(pin);
+        } else {
+            options.against.push(("the pin".to_owned(), pin));
+        }
     }
     let folder = blobs.as_deref().unwrap_or(Path::new("."));
     let read_blob = |digest: &Digest| blob_in(folder, digest);
