@@ -22,7 +22,7 @@ fn a_file_that_is_taken_away_never_betters_a_verdict() {
     desk.file("part/ledger.jsonl", &part);
     // An older copy with its own checkpoint is held against the ledger at hand, which begins with it.
     let ran = desk.ok("verify early");
-    says(&ran, &["older than the pin by"]);
+    assert!(ran.out.contains("older than the pin by"), "{}", ran.out);
     for path in ["part", "part/ledger.jsonl"] {
         let ran = desk.run(&format!("verify {path}"));
         assert_eq!(ran.code, 3, "{}", ran.out);
