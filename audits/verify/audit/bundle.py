@@ -202,7 +202,7 @@ class Bundle:
         """What of the files beside the log nobody checks."""
         why = self.contents()["experiment"] is not None or self.reasons()[1]
         return (["why entries are withheld"] if report.withheld and why else []) + [
-            "the maker's words and programs (README.md, reports, schema, verify)"]
+            "the maker's texts and programs"]
 
     def why_withheld(self, state, report):
         """Where entries, or their places, contradict the reasons for which others are withheld."""

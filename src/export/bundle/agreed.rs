@@ -195,7 +195,7 @@ pub fn not_checked(contents: &BundleContents, report: &Report) -> Vec<String> {
     let is_position = |of: &String| of == "blobs" || position(of).is_some();
     let is_shown = contents.experiment.is_none() && contents.redacted.iter().all(is_position);
     let why = (report.withheld > 0 && !is_shown).then_some("why entries are withheld");
-    let words = "the maker's words and programs (README.md, reports, schema, verify)";
+    let words = "the maker's texts and programs";
     why.into_iter()
         .chain([words])
         .map(ToOwned::to_owned)

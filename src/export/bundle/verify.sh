@@ -159,4 +159,4 @@ done
 found=$(openssl base64 -A < "$work/level")
 [ "$found" = "$root" ] || fail "root $found over the entries, the checkpoint says $root"
 why=; [ "$shown" = "$size" ] || why="why entries are withheld, "
-echo "VERIFIED  $shown of $size entries of $origin · root $root · rules, bytes of blobs, earlier checkpoints, keys that ended, ${why}the maker's words and programs and identity NOT CHECKED"
+echo "VERIFIED  $shown of $size entries of $origin · root $root · rules, bytes of blobs, earlier checkpoints, keys that ended, ${why}the maker's texts and programs and identity NOT CHECKED"

@@ -120,19 +120,11 @@ impl<'a> Sending<'a> {
         requests: &'a [AskRequest],
         (rules, jitter): (DispatchRules, SeedTree),
     ) -> Self {
-        let mut dispatch = Dispatch::new(rules, desk.now());
-        for (place, request) in (0..).zip(requests) {
-            dispatch.add(place, request.need());
+        let mut all = Self::held_back(desk, wire, requests, (rules, jitter));
+        for place in 0..requests.len() as u64 {
+            all.add(place);
         }
-        Self {
-            desk,
-            dispatch,
-            draws: 0,
-            jitter,
-            requests,
-            said: vec![None; requests.len()],
-            wire,
-        }
+        all
     }
 
     /// Asks of which none is sent before [`Sending::add`] names it.

@@ -2,6 +2,7 @@
 //! `schema/SCORING.md`.
 
 use clover_event::payload::scoring::Decoding;
+use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use serde::Serialize;
@@ -67,6 +68,34 @@ impl PlanKey<'_> {
     pub fn digest(&self) -> Digest {
         canon::digest(PLAN_LABEL, self)
     }
+}
+
+/// The raw key of a judge's score of two texts, as it was registered: that of a plan where the judge stands behind HTTP.
+pub fn raw_key(judge: &JudgeRegistered, a_hash: Digest, x_hash: Digest) -> Digest {
+    if let Some(asked) = &judge.asked {
+        let key = PlanKey {
+            a_hash,
+            evidence_schema_version: judge.evidence_schema.as_str(),
+            extractor_version: judge.extractor.as_str(),
+            model_returned: asked.pin.as_str(),
+            plan_digest: asked.plan_digest,
+            prompt_hash: judge.prompt_hash,
+            tool_snapshot_id: judge.tool_snapshot,
+            x_hash,
+        };
+        return key.digest();
+    }
+    let key = RawKey {
+        a_hash,
+        decoding: judge.decoding,
+        evidence_schema_version: judge.evidence_schema.as_str(),
+        extractor_version: judge.extractor.as_str(),
+        judge_model_id: judge.model.as_str(),
+        prompt_hash: judge.prompt_hash,
+        tool_snapshot_id: judge.tool_snapshot,
+        x_hash,
+    };
+    key.digest()
 }
 
 /// The key of a score under a rubric: labelled SHA-256 of both digests, raw key first.

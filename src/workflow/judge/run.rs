@@ -31,8 +31,7 @@ use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
 use crate::judge::fields;
 use crate::judge::fields::EvidenceFields;
-use crate::judge::key::PlanKey;
-use crate::judge::key::RawKey;
+use crate::judge::key;
 
 /// What was recorded of sources, tool calls and facts before a judge scores.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -137,35 +136,6 @@ impl Frame {
         Self { registered, ..self }
     }
 
-    /// The key of a raw score of two texts.
-    fn raw_key(&self, a_hash: Digest, x_hash: Digest) -> Digest {
-        let judge = &self.registered;
-        if let Some(asked) = &judge.asked {
-            let key = PlanKey {
-                a_hash,
-                evidence_schema_version: judge.evidence_schema.as_str(),
-                extractor_version: judge.extractor.as_str(),
-                model_returned: asked.pin.as_str(),
-                plan_digest: asked.plan_digest,
-                prompt_hash: judge.prompt_hash,
-                tool_snapshot_id: judge.tool_snapshot,
-                x_hash,
-            };
-            return key.digest();
-        }
-        let key = RawKey {
-            a_hash,
-            decoding: judge.decoding,
-            evidence_schema_version: judge.evidence_schema.as_str(),
-            extractor_version: judge.extractor.as_str(),
-            judge_model_id: judge.model.as_str(),
-            prompt_hash: judge.prompt_hash,
-            tool_snapshot_id: judge.tool_snapshot,
-            x_hash,
-        };
-        key.digest()
-    }
-
     /// Reads a row; `None` when it lacks a text.
     pub fn read(&self, row: &ImportRow) -> Option<Reading> {
         let (prompt, response) = (row.prompt.as_deref()?, row.response.as_deref()?);
@@ -181,7 +151,7 @@ impl Frame {
         });
         let a_hash = text_hash(&self.pepper, "response", response);
         let x_hash = text_hash(&self.pepper, "prompt", prompt);
-        let raw_key = self.raw_key(a_hash, x_hash);
+        let raw_key = key::raw_key(&self.registered, a_hash, x_hash);
         Some(Reading {
             evidence,
             raw_key,
@@ -336,6 +306,7 @@ mod tests {
 
     use super::*;
     use crate::judge::builtin::Builtin;
+    use crate::judge::key::RawKey;
     use crate::judge::key::score_key;
 
     fn frame() -> Frame {

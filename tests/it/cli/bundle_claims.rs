@@ -197,7 +197,7 @@ fn why_entries_are_withheld_is_checked_of_positions_alone() {
         let line = desk.ok("verify part").out;
         let says = line.contains("why entries are withheld NOT CHECKED");
         assert_eq!(says, !is_checked, "{words}: {line}");
-        assert!(line.contains("the maker's words and programs"), "{line}");
+        assert!(line.contains("the maker's texts and programs"), "{line}");
         both(&mut desk, "part", 0);
         let (_, shell) = program(&desk, &["sh", "part/verify.sh"]);
         assert!(shell.starts_with("VERIFIED"), "{words}: {shell}");

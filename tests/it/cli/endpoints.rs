@@ -18,7 +18,8 @@ use super::Desk;
 
 const CANARY: &str = "sk-canary-0123456789";
 
-fn double(script: &str, key: Option<&str>) -> Double {
+/// A double on a free port, which answers by a script.
+pub(super) fn double(script: &str, key: Option<&str>) -> Double {
     Double::start(DoubleOptions {
         key: key.map(|key| Secret::new(key.to_owned())),
         listen: None,

@@ -6,13 +6,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use base64ct::Encoding as _;
-use clover::ground::secret::Secret;
 use clover::model::simulate::Double;
-use clover::model::simulate::DoubleOptions;
-use clover::model::simulate::Script;
 use serde_json::Value;
 use serde_json::json;
 
+use super::endpoints::double;
 use super::killed::Home;
 
 const CANARY: &str = "sk-canary-9876543210";
@@ -21,16 +19,6 @@ const PRICES: &str = "provider,model,mode,input,output,cache_read,cache_write
 example,m-1-2026-01-15,live,0.25,2,0.025,
 example,m-2-2026-01-15,live,0.25,2,0.025,
 ";
-
-fn double(script: &str, key: Option<&str>) -> Double {
-    Double::start(DoubleOptions {
-        key: key.map(|key| Secret::new(key.to_owned())),
-        listen: None,
-        script: Script::parse(script).unwrap(),
-        seed: 7,
-    })
-    .unwrap()
-}
 
 fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()

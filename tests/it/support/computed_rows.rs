@@ -33,7 +33,7 @@ use clover::num::Micro;
 use clover::rubric::evidence::Citation;
 use clover::rubric::evidence::Evidence;
 use clover::workflow::iterate::rows::anchor_root;
-use clover::workflow::judge::key::RawKey;
+use clover::workflow::judge::key;
 use clover::workflow::judge::run;
 use clover::workflow::judge::run::RawRecord;
 use clover::workflow::split;
@@ -322,16 +322,6 @@ impl Answer {
     fn record(&self, judge: &JudgeRegistered) -> RawRecord {
         let text = |what: &str| Digest::sha256(format!("{what} of {}", self.row()).as_bytes());
         let (a_hash, x_hash) = (text("the answer"), text("the prompt"));
-        let key = RawKey {
-            a_hash,
-            decoding: judge.decoding,
-            evidence_schema_version: judge.evidence_schema.as_str(),
-            extractor_version: judge.extractor.as_str(),
-            judge_model_id: judge.model.as_str(),
-            prompt_hash: judge.prompt_hash,
-            tool_snapshot_id: judge.tool_snapshot,
-            x_hash,
-        };
         RawRecord {
             a_hash,
             b_micro: micro(self.score),
@@ -339,7 +329,7 @@ impl Answer {
             evidence: self.evidence.clone(),
             item: self.item.clone(),
             policy: self.policy.parse().unwrap(),
-            raw_key: key.digest(),
+            raw_key: key::raw_key(judge, a_hash, x_hash),
             x_hash,
         }
     }

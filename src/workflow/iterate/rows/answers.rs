@@ -19,7 +19,7 @@ use crate::iterate::rows::missing;
 use crate::iterate::rows::records;
 use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
-use crate::judge::key::RawKey;
+use crate::judge::key;
 use crate::judge::run::RawRecord;
 
 /// What a judge answered, by row.
@@ -95,17 +95,7 @@ impl Answers {
 
 /// Whether a record stands under the key of a judge as it was registered.
 fn is_of(judge: &JudgeRegistered, record: &RawRecord) -> bool {
-    let key = RawKey {
-        a_hash: record.a_hash,
-        decoding: judge.decoding,
-        evidence_schema_version: judge.evidence_schema.as_str(),
-        extractor_version: judge.extractor.as_str(),
-        judge_model_id: judge.model.as_str(),
-        prompt_hash: judge.prompt_hash,
-        tool_snapshot_id: judge.tool_snapshot,
-        x_hash: record.x_hash,
-    };
-    key.digest() == record.raw_key
+    key::raw_key(judge, record.a_hash, record.x_hash) == record.raw_key
 }
 
 impl IterationDataset {
