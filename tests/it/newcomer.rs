@@ -38,7 +38,7 @@ fn sources() -> Vec<(PathBuf, String)> {
 
 #[test]
 fn the_text_of_a_kind_stands_in_its_registry_line_alone() {
-    let registry = repository().join("src/event/registry.rs");
+    let registry = repository().join("src/event/registry/mod.rs");
     for kind in Kind::ALL {
         let literal = format!("\"{kind}\"");
         for (path, code) in sources() {
@@ -63,7 +63,7 @@ fn the_text_of_a_kind_stands_in_its_registry_line_alone() {
 fn a_struct_without_a_line_and_a_line_without_a_reader_are_noticed() {
     let code = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
     // A line whose struct is missing does not compile; a struct whose line is missing is found here.
-    let registry = code("src/event/registry.rs");
+    let registry = code("src/event/registry/mod.rs");
     let (mut payloads, mut structs) = (String::new(), 0);
     let home = repository().join("src/event/payload");
     for (_, code) in sources().iter().filter(|(path, _)| path.starts_with(&home)) {

@@ -274,7 +274,7 @@ fn statistics_are_an_island() {
 }
 
 /// Long because they are flat.
-const TABLES: &[&str] = &["src/event/registry.rs"];
+const TABLES: &[&str] = &["src/event/registry/mod.rs"];
 /// Lines of a file, tests at its foot not counted.
 const LINES_MAX: usize = 600;
 /// Files that are longer than they should be. The list only gets shorter.

@@ -124,7 +124,7 @@ const CLAIMS: [Claim; 14] = [
         write(at, "VERDICT.txt", "VERIFIED, and the best policy is ours");
     }),
     ("a page of another form", "", |at| {
-        write(at, "schema/RESULTS.html", "x")
+        write(at, "schema/RESULTS.html", "x");
     }),
     ("a folder more", "", |at| {
         std::fs::create_dir(at.join("certificates")).unwrap();
