@@ -240,8 +240,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let home = opened.as_ref().map(|(home, _)| home);
     let args = remembered(ctx, home, args)?;
     let args = asked(ctx, args)?;
-    if let Some(home) = home {
-        home.remember_answers(&args.words())?;
+    // A folder that cannot be written keeps nobody from being guided.
+    if let Some(Err(error)) = home.map(|home| home.remember_answers(&args.words())) {
+        ctx.warn(format!("the answers are not remembered: {error}"));
     }
     let case = case(ctx, args)?;
     let state = opened.as_ref().map(|(_, ledger)| ledger.state());

@@ -445,6 +445,50 @@ mod tests {
         ));
     }
 
+    /// Sends the only ask that waits, as soon as it may go, and ends its attempt; gives when.
+    fn attempt(dispatch: &mut Dispatch, class: AttemptClass, mut now: Micros) -> Micros {
+        loop {
+            match dispatch.step(now) {
+                Step::Wait(at) => now = at,
+                Step::Send(place) => {
+                    dispatch.sent(place, now);
+                    dispatch.ended(place, end(class, None), now);
+                    return now;
+                }
+                other => panic!("{other:?} at {now}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_that_nobody_answers_at_stops_the_run() {
+        let mut dispatch = with(2);
+        let mut now = 0;
+        for _ in 0..8 {
+            now = attempt(&mut dispatch, AttemptClass::Unreachable, now);
+        }
+        let stopped = Step::Stopped(StopReason::Unreachable);
+        assert_eq!(dispatch.step(now), stopped);
+        assert!(now < 60 * SECOND, "{now}");
+        // Where somebody answered once, it is an outage, and waited for.
+        let mut dispatch = with(4);
+        now = attempt(&mut dispatch, AttemptClass::Ok, 0);
+        for _ in 0..8 {
+            now = attempt(&mut dispatch, AttemptClass::Unreachable, now);
+        }
+        assert!(matches!(dispatch.step(now), Step::Wait(_) | Step::Send(_)));
+    }
+
+    #[test]
+    fn an_outage_beyond_patience_stops_the_run() {
+        let mut dispatch = with(2);
+        attempt(&mut dispatch, AttemptClass::Overloaded, 0);
+        attempt(&mut dispatch, AttemptClass::Overloaded, 901 * SECOND);
+        let lasted = 901 * SECOND;
+        let stopped = Step::Stopped(StopReason::Outage { lasted });
+        assert_eq!(dispatch.step(lasted), stopped);
+    }
+
     fn class() -> impl Strategy<Value = AttemptClass> {
         prop::sample::select(AttemptClass::ALL)
     }

@@ -87,6 +87,19 @@ fn files(folder: &PathBuf) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_restore_names_what_the_backup_lacks() {
+    let mut kept = kept();
+    kept.back_up("all");
+    std::fs::remove_file(kept.desk.path("all/vault.db.age")).unwrap();
+    let ran = kept.on_a_new_machine("all");
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(
+        ran.json()["data"]["missing"],
+        serde_json::json!(["vault.db"])
+    );
+}
+
+#[test]
 fn a_machine_that_is_lost_goes_on_elsewhere() {
     // given
     let mut kept = kept();

@@ -49,6 +49,20 @@ fn abilities(data: &Value) -> Value {
 }
 
 #[test]
+fn a_probe_of_an_address_that_nobody_answers_at_ends() {
+    let mut desk = Desk::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let line = format!("endpoint probe --url http://{} --model m-1", free.unwrap());
+    let ran = desk.run(&line);
+    assert_eq!(ran.code, 75, "{}{}", ran.out, ran.err);
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(
+        said.contains("nobody answers at the endpoint's address"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_probe_says_what_an_endpoint_follows_and_what_it_ignores() {
     let mut desk = Desk::new();
     let honest = double("", None);

@@ -214,6 +214,48 @@ fn named_elsewhere(desk: &mut Desk, seq: u64, gone: &BTreeSet<u64>) {
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
 }
 
+/// The text of a member of this name, wherever it stands first.
+fn text_of(value: &Value, name: &str) -> Option<String> {
+    match value {
+        Value::Object(of) => {
+            let own = of.get(name).and_then(Value::as_str).map(str::to_owned);
+            own.or_else(|| of.values().find_map(|inner| text_of(inner, name)))
+        }
+        Value::Array(all) => all.iter().find_map(|inner| text_of(inner, name)),
+        _ => None,
+    }
+}
+
+#[test]
+fn texts_of_an_erased_file_that_other_subjects_hold_are_named() {
+    let mut desk = with_estimates();
+    let log = desk.ok("log --kind data.ingested --json").json();
+    let seq = log["data"]["entries"][0]["seq"].as_u64().unwrap();
+    let shown = desk.ok(&format!("show {seq} --json")).json();
+    let file = text_of(&shown, "subject").unwrap();
+    desk.ok(&format!("erase {file} --basis article-17 --yes --key cem"));
+    let certificate = report(&mut desk, &format!("erasure {file}"));
+    assert_eq!(rows(&certificate, "beyond", "copies").len(), 40);
+    let said = desk.ok(&format!("report erasure {file} --format md")).out;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("kept under 40 other subjects too"), "{said}");
+    // Whoever names an item is told its subject; once that is erased it holds no copy.
+    let subject = subject_of(&mut desk, "p7");
+    desk.refused(
+        &["erase", "p7", "--basis", "article-17"],
+        2,
+        &[
+            "p7 is an item and no subject",
+            &format!("next: clover erase {subject} --basis TEXT"),
+        ],
+    );
+    desk.ok(&format!(
+        "erase {subject} --basis article-17 --yes --key cem"
+    ));
+    let certificate = report(&mut desk, &format!("erasure {file}"));
+    assert_eq!(rows(&certificate, "beyond", "copies").len(), 39);
+}
+
 #[test]
 fn nothing_is_certified_while_the_key_stands() {
     let mut desk = Desk::with_ledger();

@@ -290,6 +290,26 @@ fn labels_are_sealed_as_somebody_said() {
         "next: the same command with --design DESIGN, which records those in the open"
     );
     assert_eq!(stands(&mut desk), before);
+    let bare = row("bare", "0.5").replace("\"oracle_label\":0.25,", "");
+    desk.file("bare.jsonl", &bare);
+    let ran = desk.run("import cje bare.jsonl --policy base --labels=calib");
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    let (first, _) = said(&ran.err);
+    assert!(
+        first.starts_with("usage: bare.jsonl: --labels is given, and no row has a label"),
+        "{first}"
+    );
+    assert_eq!(stands(&mut desk), before);
+    let late = format!("{SEAL} --design calib --yes").replace("2027-01-31", "2020-01-31");
+    let ran = desk.run(&late);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    let (first, last) = said(&ran.err);
+    assert!(
+        first.starts_with("usage: --reveal-by 2020-01-31: expected a time to come, it is "),
+        "{first}"
+    );
+    assert_eq!(last, "next: the same command with a later --reveal-by");
+    assert_eq!(stands(&mut desk), before);
     desk.ok(&format!("{SEAL} --design calib --yes"));
     desk.ok("confirm seal hold");
     let early = [Mistake {
