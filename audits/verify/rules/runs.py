@@ -114,6 +114,10 @@ def rule_ask(state, e):
     if (not data["attempts"]) != (data["outcome"] == "lost"):
         return "attempts of a call, and of one that was lost none", str(len(data["attempts"]))
     judge = judge_of(state, e.experiment, data["judge"])
+    if judge is None:
+        return "judge %s, registered before" % data["judge"], "none"
+    if "asked" not in judge:
+        return "a judge that is asked at an endpoint, as %s is not" % data["judge"], "none"
     pin = judge["asked"]["pin"]
     if answered and data.get("model_returned") != pin:
         return "an answer of %s, which is pinned" % pin, data.get("model_returned", "nobody")
@@ -131,7 +135,7 @@ def price_row(state, run, judge):
         return ("prices, where calls cost something", "none"), None
     if table not in state.prices:
         return ("prices %s, registered before" % table, "none"), None
-    key = place["provider"], judge["asked"]["pin"], "live"
+    key = place["provider"], judge.get("asked", {"pin": ""})["pin"], "live"
     for row in state.prices[table]["rows"]:
         if (row["provider"], row["model"], row["mode"]) == key:
             return None, row
@@ -151,7 +155,10 @@ def rule_price(state, e):
     if e.kind != "call.recorded" or call_problem(state, e, e.data):
         return None
     data, run = e.data, state.runs[e.data["run"]]
-    problem, row = price_row(state, run.data, judge_of(state, e.experiment, data["judge"]))
+    judge = judge_of(state, e.experiment, data["judge"])
+    if judge is None:
+        return "judge %s, registered before" % data["judge"], "none"
+    problem, row = price_row(state, run.data, judge)
     if problem:
         return problem
     bound = data["bound_usd_micro"]

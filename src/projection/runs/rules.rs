@@ -56,8 +56,7 @@ fn open_run<'a>(
     run: &RunId,
     experiment: Option<&ExperimentId>,
 ) -> Result<&'a ModelRun, Unmet> {
-    let of = state.fold::<ModelRuns>().by_id.get(run);
-    let of = of.required(&format!("judge_run.opened of {run}"))?;
+    let of = run_of(state, run)?;
     let is_here = experiment.is_none_or(|experiment| of.experiment == *experiment);
     if let Some(end) = of.end {
         return Err(Unmet {
@@ -72,6 +71,12 @@ fn open_run<'a>(
         });
     }
     Ok(of)
+}
+
+/// The run that an entry names.
+fn run_of<'a>(state: &'a State, run: &RunId) -> Result<&'a ModelRun, Unmet> {
+    let of = state.fold::<ModelRuns>().by_id.get(run);
+    of.required(&format!("judge_run.opened of {run}"))
 }
 
 /// The registration of the judge of a run.
@@ -332,14 +337,12 @@ fn check_ask(state: &State, said: &CallRecorded) -> RuleAnswer {
         "attempts of a call, and of one that was lost none",
         said.attempts.len().to_string()
     );
-    let run = state.fold::<ModelRuns>().by_id.get(&said.run);
-    let Some(run) = run else {
-        return Ok(());
-    };
-    let judge = judge(state, run)?;
-    let Some(asked) = &judge.asked else {
-        return Ok(());
-    };
+    let judge = judge(state, run_of(state, &said.run)?)?;
+    let asked = judge.asked.as_ref();
+    let asked = asked.required(&format!(
+        "a judge that is asked at an endpoint, as {} is not",
+        said.judge
+    ))?;
     let is_other = said.model_returned.as_ref() != Some(&asked.pin);
     ensure!(
         !(is_answered && is_other),
@@ -369,9 +372,7 @@ pub fn cost(row: &PriceRow, said: &CallRecorded) -> u64 {
 }
 
 fn check_cost(state: &State, said: &CallRecorded) -> RuleAnswer {
-    let Some(run) = state.fold::<ModelRuns>().by_id.get(&said.run) else {
-        return Ok(());
-    };
+    let run = run_of(state, &said.run)?;
     let judge = judge(state, run)?;
     let pin = judge.asked.as_ref().map_or("", |of| of.pin.as_str());
     let row = price(state, &run.said, pin)?;
@@ -406,9 +407,7 @@ fn check_cost(state: &State, said: &CallRecorded) -> RuleAnswer {
 
 /// A call lies in the open hold of its run, which has one left for it.
 fn check_held(state: &State, said: &CallRecorded) -> RuleAnswer {
-    let Some(run) = state.fold::<ModelRuns>().by_id.get(&said.run) else {
-        return Ok(());
-    };
+    let run = run_of(state, &said.run)?;
     if run.said.account.is_none() {
         ensure!(
             said.hold.is_none(),
