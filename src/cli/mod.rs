@@ -103,6 +103,7 @@ mod slate;
 mod status;
 mod submit;
 mod sync;
+mod synth;
 mod top;
 mod transport;
 mod transport_environments;
@@ -356,6 +357,9 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Patches by an optimizer that sees only cards
+    #[command(subcommand)]
+    Synth(synth::Verb),
     /// Attacks on answers, and the exploits that are kept for good
     #[command(subcommand)]
     Battery(battery::Verb),
@@ -522,6 +526,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Generator(verb) => generator::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Synth(verb) => synth::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),
         Verb::Report(verb) => report::run(ctx, &verb),

@@ -8,6 +8,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::PatchFamilyId;
 use clover_event::id::PatchId;
+use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::rubric::AuthorKind;
@@ -242,6 +243,8 @@ pub struct Authorship {
     pub model: Option<Text>,
     /// Digest of its prompt.
     pub prompt_digest: Option<Digest>,
+    /// The run of an optimizer that returned it.
+    pub run: Option<RunId>,
 }
 
 /// The event that proposes a checked patch.
@@ -265,6 +268,7 @@ pub fn propose(
         patch: id.expect("BUG: a patch's id is an id"),
         patch_hash: checked.hash,
         prompt_digest: by.prompt_digest,
+        run: by.run,
         result_hash: checked.rubric.hash(),
         yaml: SourceText::new(yaml).expect("BUG: a patch's document is no longer than that"),
     }
@@ -378,6 +382,7 @@ fn check_proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed)
         inputs: new.inputs.clone(),
         model: new.model.clone(),
         prompt_digest: new.prompt_digest,
+        run: new.run.clone(),
     };
     let read = propose(new.yaml.as_str(), &new.iteration, (&patch, &checked), by);
     check_field("patch", &read.patch, &new.patch)?;

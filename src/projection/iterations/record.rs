@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use clover_event::Event;
 use clover_event::Payload;
-use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
@@ -38,6 +37,11 @@ use clover_event::payload::scoring::ScoreReplayed;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_event::payload::slices::ResidualsAudited;
 use clover_event::payload::slices::SlicesClassified;
+use clover_event::payload::synth_runs::SynthAsked;
+use clover_event::payload::synth_runs::SynthOpened;
+use clover_event::payload::synth_runs::SynthReturned;
+use clover_event::payload::synth_runs::SynthStopped;
+use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
@@ -84,7 +88,9 @@ pub struct IterationRecord {
     /// Scores under candidates.
     pub recomputed: Vec<LogStatement<ScoresRecomputed>>,
     /// Answers of the dev objective.
-    pub receipts: Vec<EventId>,
+    pub receipts: Vec<LogStatement<DevObjectiveQueried>>,
+    /// Runs of optimizers.
+    pub synths: Vec<SynthRecord>,
     /// Exploits that were discovered in it.
     pub exploits: Vec<LogStatement<ExploitDiscovered>>,
     /// Judges of the experiment that are registered.
@@ -123,6 +129,47 @@ pub struct IterationRecord {
     pub accepted: Vec<LogStatement<PatchAccepted>>,
     /// Its end.
     pub closed: Option<LogStatement<IterationClosed>>,
+}
+
+/// Everything that was said of one run of an optimizer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SynthRecord {
+    /// Its opening.
+    pub opened: LogStatement<SynthOpened>,
+    /// Views that were handed over, by round.
+    pub asked: Vec<LogStatement<SynthAsked>>,
+    /// Answers, by round.
+    pub returned: Vec<LogStatement<SynthReturned>>,
+    /// Its end.
+    pub stopped: Option<LogStatement<SynthStopped>>,
+}
+
+impl SynthRecord {
+    fn begun(opened: LogStatement<SynthOpened>) -> Self {
+        Self {
+            opened,
+            asked: Vec::new(),
+            returned: Vec::new(),
+            stopped: None,
+        }
+    }
+
+    /// Takes an event of its iteration's experiment in, if it is of this run.
+    fn take(&mut self, seq: u64, event: &Event) {
+        let run = &self.opened.said.run;
+        match &event.payload {
+            Payload::SynthAsked(said) if said.run == *run => {
+                self.asked.extend(LogStatement::of(seq, event));
+            }
+            Payload::SynthReturned(said) if said.run == *run => {
+                self.returned.extend(LogStatement::of(seq, event));
+            }
+            Payload::SynthStopped(said) if said.run == *run && self.stopped.is_none() => {
+                self.stopped = LogStatement::of(seq, event);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What the log says of every iteration below a position, read on as the log grows: nothing is read twice.
@@ -228,6 +275,7 @@ impl IterationRecord {
             coverage: None,
             exploits: Vec::new(),
             receipts: Vec::new(),
+            synths: Vec::new(),
             judges: Vec::new(),
             replayed: Vec::new(),
             conflicts: Vec::new(),
@@ -325,8 +373,13 @@ impl IterationRecord {
                 let said = (**said).clone();
                 self.coverage.get_or_insert(LogStatement { seq, id, said });
             }
-            Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
-                self.receipts.push(id);
+            Payload::DevObjectiveQueried(said) => many!(receipts, said),
+            Payload::SynthOpened(said) if said.iteration == self.iteration => {
+                let said = (**said).clone();
+                self.synths.push(SynthRecord::begun(LogStatement { seq, id, said }));
+            }
+            Payload::SynthAsked(_) | Payload::SynthReturned(_) | Payload::SynthStopped(_) => {
+                self.synths.iter_mut().for_each(|run| run.take(seq, event));
             }
             Payload::ExploitDiscovered(said) => many!(exploits, said),
             Payload::PatchProposed(said) => many!(proposed, said),

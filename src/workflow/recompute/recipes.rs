@@ -20,6 +20,7 @@ use crate::recompute::offpolicy;
 use crate::recompute::recalibrations;
 use crate::recompute::reports;
 use crate::recompute::splits;
+use crate::recompute::synths;
 
 /// Who asks for a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +154,9 @@ pub const fn way(kind: Kind) -> Way {
         Kind::GateEstimated => again(When::Estimates, gates::estimated, "labels of the sampled units, with the judge's scores as predictions"),
         Kind::EnvironmentsTested => again(When::Estimates, estimates::environments, "the calibrator's rows, the probes that were opened, and the fields that imports kept of them"),
         Kind::RegimeSelected => held(kind, RuleName::Transport, "a choice of people after a failed test, which the rule asks for"),
+        Kind::SynthAsked => again(When::Iterations, synths::asked, "cards, rubric, receipts and earlier answers through the entry that it names; the leak test is taken as said"),
+        Kind::SynthReturned => again(When::Iterations, synths::returned, "the view, where `cards/1` answered it, else the bytes of the answer; the codes of its candidates either way"),
+        Kind::SynthStopped => again(When::Iterations, synths::stopped, "its rounds and receipts, with the best patch of each family; an end that a person chose is taken as said"),
         // The next kind that is computed again goes here.
         Kind::LedgerCreated
         | Kind::KeyAdded
@@ -206,6 +210,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::AnchorSetRegistered
         | Kind::PatchProposed
         | Kind::PatchWithdrawn
+        | Kind::SynthOpened
         | Kind::ExploitDiscovered
         | Kind::JudgeRegistered
         | Kind::EvidenceRecorded
