@@ -73,6 +73,12 @@ pub(super) struct SynthRunArgs {
     /// Most dev calls; default 40, or what the plan leaves
     #[arg(long, value_name = "N")]
     pub dev_calls: Option<u64>,
+    /// Open another run where one ended; each stays on record
+    #[arg(long)]
+    pub again: bool,
+    /// The optimizer's key: a name, an id or a holder; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub requester: Option<String>,
     #[command(flatten)]
     pub program: Program,
 }
@@ -173,8 +179,13 @@ fn go(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<View, CliError> {
         optimizer,
         rounds,
         can_ask: can_ask(&bench, &args.program),
+        again: args.again,
     };
-    let ports = &mut ctx.ports().with_program(&args.program);
+    let ports = &mut ctx
+        .ports()
+        .with_program(&args.program)
+        .with_optimizer(args.requester.as_ref())
+        .with_interrupts()?;
     let outcome = synth::run(&mut bench, ports, &terms, asked.as_mut())?;
     let mut view = views::ran(&bench.record, &outcome);
     if outcome.is_cut {

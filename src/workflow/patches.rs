@@ -39,6 +39,7 @@ use clover_ledger::unmet;
 use clover_num::Count;
 use clover_projection::iterations::Iteration;
 use clover_projection::iterations::Iterations;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::manifests::Manifests;
 use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
@@ -185,6 +186,19 @@ impl Bench {
                 .map(PatchId::to_string)
                 .collect(),
             hashes: it.candidates.values().map(|of| of.patch_hash).collect(),
+            ..bench
+        })
+    }
+
+    /// The bench of an iteration from what the log says of it, with the ids that were ever used; `None` where its rubric or
+    /// plan is not known.
+    pub fn recorded(record: &IterationRecord, ids: BTreeSet<String>) -> Option<Self> {
+        let rubric = rubric_with(&record.rubric)?;
+        let bench = Self::under(&record.opened.said.params, rubric)?;
+        let proposed = record.proposed.iter();
+        Some(Self {
+            ids,
+            hashes: proposed.map(|of| of.said.patch_hash).collect(),
             ..bench
         })
     }

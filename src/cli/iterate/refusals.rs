@@ -102,6 +102,7 @@ impl From<IterationError> for CliError {
                 refused("clover judge run --judge ID --rows PATH --known FILE")
             }
             IterationError::NoCards(_) => refused("clover iterate cards ID"),
+            IterationError::JudgedKey(_) => refused("clover key new NAME --role optimizer"),
             IterationError::NoDevCalls(_) => refused("clover patch list"),
             IterationError::NoRun { .. } => Self::not_found(message, "clover synth list"),
             IterationError::OtherRun { run, .. } => {

@@ -31,6 +31,7 @@ use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::predicate::SequentialStop;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::PatchRejected;
+use clover_event::payload::rubric::RubricLeaf;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::scoring::ScoreReplayed;
@@ -75,6 +76,8 @@ pub struct IterationRecord {
     pub experiment: ExperimentId,
     /// Its opening.
     pub opened: LogStatement<IterationOpened>,
+    /// Leaves of the rubric that it starts from; none where the log does not have it.
+    pub rubric: Vec<RubricLeaf>,
     /// The newest battery of its rubric.
     pub battery: Option<LogStatement<BatteryEvaluated>>,
     /// Batteries of candidates.
@@ -179,6 +182,7 @@ pub struct Records {
     by_id: BTreeMap<IterationId, IterationRecord>,
     conflicts: Vec<(Option<ExperimentId>, JudgeId)>,
     judges: Vec<(Option<ExperimentId>, JudgeRegistered)>,
+    rubrics: BTreeMap<Digest, Vec<RubricLeaf>>,
 }
 
 impl Records {
@@ -226,6 +230,8 @@ impl Model for Records {
                 begun.conflicts = conflicts.map(|(_, judge)| judge.clone()).collect();
                 let judges = self.judges.iter().filter(|(of, _)| mine(of));
                 begun.judges = judges.map(|(_, judge)| judge.clone()).collect();
+                let rubric = self.rubrics.get(&said.rubric_hash);
+                begun.rubric = rubric.cloned().unwrap_or_default();
                 self.by_id.insert(said.iteration.clone(), begun);
             }
             Payload::ScoreConflict(said) => {
@@ -240,6 +246,12 @@ impl Model for Records {
                 for record in self.of_experiment(experiment) {
                     record.judges.push((**said).clone());
                 }
+            }
+            Payload::RubricRegistered(said) => {
+                self.rubrics.insert(said.rubric_hash, said.leaves.clone());
+            }
+            Payload::PromptCommitted(said) => {
+                self.rubrics.insert(said.rubric_hash, said.leaves.clone());
             }
             // Most entries are these, and say nothing of an iteration.
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) | Payload::LabelRevealed(_) => {}
@@ -267,6 +279,7 @@ impl IterationRecord {
                 id,
                 said: *said,
             },
+            rubric: Vec::new(),
             battery: None,
             attacked: Vec::new(),
             fitted: Vec::new(),

@@ -27,6 +27,7 @@ use clover_event::id::ManifestId;
 use clover_event::id::PatchId;
 use clover_event::id::RunId;
 use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
 use clover_projection::iterations::step::Step;
 use clover_rubric::PatchFault;
 use clover_workflow::synth::view::ViewFault;
@@ -223,6 +224,9 @@ pub enum IterationError {
     /// Nothing is there that an optimizer could be shown.
     #[error("{0} has no cards yet: an optimizer is shown cards, and no first rubric is written by one")]
     NoCards(IterationId),
+    /// The optimizer's key scored or labelled.
+    #[error("key {0} signed a score or a label: an optimizer in a run knows neither, so it needs a key of its own")]
+    JudgedKey(KeyId),
     /// No dev call is left in the plan.
     #[error("{0} has no dev call left: the plan says dev_calls_max, and all were made")]
     NoDevCalls(IterationId),

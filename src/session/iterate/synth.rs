@@ -47,6 +47,7 @@ use crate::iterate::propose;
 use crate::iterate::synth_leak;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
+use crate::ports::Seat;
 
 /// Candidates of a round where nobody says.
 pub const K: u64 = 4;
@@ -70,6 +71,8 @@ pub struct SynthTerms {
     pub rounds: Count,
     /// Whether attacks on candidates can be scored.
     pub can_ask: bool,
+    /// Whether another run is opened where one ended.
+    pub again: bool,
 }
 
 /// A run after it went on.
@@ -164,7 +167,8 @@ fn dev_calls(bench: &Bench, asked: Option<Count>) -> Result<Count, IterationErro
     Ok(asked.unwrap_or_else(|| count(DEV_CALLS.min(left))))
 }
 
-/// Runs an optimizer in an iteration to its end: opens a run, or goes on with the one that is open.
+/// Runs an optimizer in an iteration to its end: opens a run, or goes on with the one that is open. Where one ended, it is
+/// given again, unless another is asked for.
 ///
 /// # Errors
 /// [`IterationError`]; what was said before stands, and the same call goes on from there.
@@ -174,9 +178,16 @@ pub fn run(
     terms: &SynthTerms,
     optimizer: &mut dyn Optimizer,
 ) -> Result<SynthOutcome, SessionError> {
-    let need = KeyNeed::runner(Kind::SynthReturned);
-    let signer = ports.signer(bench.ledger.state(), need)?;
     let open = bench.record.synths.iter().position(|of| of.stopped.is_none());
+    if let (None, Some(last), false) = (open, bench.record.synths.last(), terms.again) {
+        return Ok(SynthOutcome {
+            run: last.clone(),
+            is_resumed: true,
+            is_cut: false,
+        });
+    }
+    let need = KeyNeed::of(Seat::Optimizer, Kind::SynthReturned);
+    let signer = ports.signer(bench.ledger.state(), need)?;
     let (place, is_resumed) = match open {
         Some(place) => (place, true),
         None => (opened(bench, ports, terms, &signer)?, false),
@@ -226,6 +237,10 @@ fn opened(
 ) -> Result<usize, SessionError> {
     if bench.record.cards.is_empty() {
         return Err(IterationError::NoCards(bench.id.clone()).into());
+    }
+    let synths = bench.ledger.state().fold::<Synths>();
+    if synths.judged.contains(&signer.id()) {
+        return Err(IterationError::JudgedKey(signer.id()).into());
     }
     let said = SynthOpened {
         build: text(BUILD),

@@ -125,7 +125,7 @@ pub const fn way(kind: Kind) -> Way {
         Kind::SlicesClassified => again(When::Iterations, iterations::before, "the residual audit and the registered stakes"),
         Kind::CardPublished => again(When::Iterations, iterations::before, "residuals, evidence and what attacks had earned by then"),
         Kind::IterationPausedForLabels => again(When::Iterations, iterations::before, "the calibrator's share and the gain in sight"),
-        Kind::DevObjectiveQueried => again(When::Replay, decided::asked, "the gates on dev of the patch that was asked for, once it was proposed; p7 as it was said, where its battery is not on record"),
+        Kind::DevObjectiveQueried => again(When::Replay, decided::asked, "the gates on dev of the patch that was asked for, once it was proposed, or as an optimizer returned it; p7 as it was said, where its battery is not on record"),
         Kind::GateEvaluated => again(When::Iterations, iterations::gate, "rows, labels and scores of its split under the rubric and the candidate, thresholds and seed of the plan; of P7 the battery on record"),
         Kind::CandidatesSealed => again(When::Replay, decided::sealed, "the gates on dev and the best patch of each family"),
         Kind::ConfirmUnsealed => again(When::Replay, decided::unsealed, "the split's confirm root and the sealing; the charge is named"),

@@ -8,6 +8,7 @@ use clover_event::Payload;
 use clover_event::id::IterationId;
 use clover_event::id::PatchId;
 use clover_event::id::RunId;
+use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::synth_runs::OptimizerKind;
 use clover_event::payload::synth_runs::SynthAsked;
 use clover_event::payload::synth_runs::SynthEnd;
@@ -17,6 +18,7 @@ use clover_ground::digest::Digest;
 use clover_num::Count;
 use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::SynthRecord;
+use clover_projection::reader::LogReader;
 
 use crate::patches::Bench;
 use crate::recompute::Context;
@@ -46,11 +48,7 @@ impl Before {
         let record = context.record(iteration, seq)?;
         let place = record.synths.iter().position(|of| of.opened.said.run == *run);
         let place = place.ok_or_else(|| gone("its run was not opened before it"))?;
-        let experiment = &record.experiment;
-        let bench = match context.state {
-            Some(state) => Bench::of(state, experiment, iteration),
-            None => Bench::of(context.state_at(seq)?, experiment, iteration),
-        };
+        let bench = Bench::recorded(&record, BTreeSet::new());
         let bench = bench.ok_or_else(|| gone("no rubric or plan of its iteration"))?;
         Ok(Self {
             record,
@@ -113,10 +111,16 @@ pub(super) fn returned(
     };
     let earlier = run.returned.iter().flat_map(|of| &of.said.candidates);
     let valid: BTreeSet<Digest> = earlier.filter_map(|of| of.patch_hash).collect();
+    // Ids are taken once in a ledger, whatever iteration used them.
+    let proposed = LogReader::below(context.history, seq).all(|_: &PatchProposed| true)?;
+    let bench = Bench {
+        ids: proposed.iter().map(|of| of.said.patch.to_string()).collect(),
+        ..before.bench.clone()
+    };
     let read = answer::read(
         &bytes,
         Terms {
-            bench: answer::bench_of(before.bench.clone(), &valid),
+            bench: answer::bench_of(bench, &valid),
             k: run.opened.said.k.value(),
             inputs: &asked.said.inputs,
         },

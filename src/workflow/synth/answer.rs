@@ -184,3 +184,70 @@ pub fn returned(bytes: &[u8], read: ReadAnswer, of: &SynthReturned) -> SynthRetu
         ..of.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clover_rubric::Rubric;
+    use serde_json::json;
+
+    use super::*;
+
+    const RUBRIC: &str = "rubric:\n  version: \"1.0\"\n  target: Y\n  sdp_version: v1\n  guards:\n    \
+                          confident_but_wrong_max: 0.4\n";
+
+    fn terms(inputs: &[Digest]) -> Terms<'_> {
+        Terms {
+            bench: Bench::loose(Rubric::parse(RUBRIC.as_bytes()).unwrap()),
+            k: 2,
+            inputs,
+        }
+    }
+
+    fn patch(value: &str) -> String {
+        format!(
+            "patch:\n  family: contradiction_check\n  id: max-1\n  rationale: why not\n  changes: \
+             {{guards.confident_but_wrong_max: {value}}}\n  constraints: {{max_tokens_added: 9, affects_rescore: false}}\n"
+        )
+    }
+
+    fn codes(answer: &serde_json::Value, inputs: &[Digest]) -> Vec<Option<CandidateCode>> {
+        let read = read(answer.to_string().as_bytes(), terms(inputs));
+        assert_eq!(read.state, AnswerState::Read);
+        read.candidates.iter().map(|of| of.code).collect()
+    }
+
+    #[test]
+    fn an_answer_of_another_form_has_no_candidate() {
+        let long = "x".repeat(ANSWER_MAX + 1);
+        let why = json!({"candidates": [{"yaml": "", "why": "y".repeat(WHY_MAX + 1)}]}).to_string();
+        for (bytes, state) in [
+            ("Raise the cap.", AnswerState::Unreadable),
+            (r#"{"candidates":[{"yaml":1}]}"#, AnswerState::Unreadable),
+            (r#"{"candidates":[],"note":""}"#, AnswerState::Unreadable),
+            (why.as_str(), AnswerState::Unreadable),
+            (long.as_str(), AnswerState::Oversize),
+        ] {
+            let read = read(bytes.as_bytes(), terms(&[]));
+            assert_eq!((read.state, read.candidates.len()), (state, 0), "{bytes:.40}");
+        }
+    }
+
+    #[test]
+    fn each_candidate_has_a_hash_or_a_code() {
+        let card = Digest::sha256(b"card");
+        let of = |yaml: String, cards: &[Digest]| json!({"yaml": yaml, "cards": cards});
+        let same = json!({"candidates": [of(patch("0.2"), &[card]), of(patch("0.20"), &[])]});
+        assert_eq!(codes(&same, &[card]), [None, Some(CandidateCode::DuplicateDiff)]);
+        let strange = json!({"candidates": [of(patch("0.2"), &[card]), of(patch("0.4"), &[])]});
+        assert_eq!(
+            codes(&strange, &[]),
+            [Some(CandidateCode::Cards), Some(CandidateCode::Noop)]
+        );
+        let long = format!("{}# {}\n", patch("0.2"), "x".repeat(9_000));
+        let many = json!({"candidates": [of(long, &[]), of(patch("0.2"), &[]), of(patch("0.1"), &[])]});
+        assert_eq!(
+            codes(&many, &[]),
+            [Some(CandidateCode::Oversize), None, Some(CandidateCode::BeyondK)]
+        );
+    }
+}

@@ -63,26 +63,34 @@ impl ViewText {
         let mut all = Vec::new();
         texts(&value, &mut all);
         let mut found = Self::default();
-        for text in &all {
-            let text = normalised(text);
+        found.take(all);
+        found.forget(known);
+        found
+    }
+
+    fn take(&mut self, texts: impl IntoIterator<Item = String>) {
+        for text in texts {
+            let text = normalised(&text);
             let (words, characters) = windows(&text);
-            found.words.extend(words);
-            let characters = characters.into_iter().map(str::to_owned);
-            found.characters.extend(characters);
-            found.whole.insert(text);
+            self.words.extend(words);
+            self.characters
+                .extend(characters.into_iter().map(str::to_owned));
+            self.whole.insert(text);
         }
+    }
+
+    fn forget(&mut self, known: &[String]) {
         for text in known {
             let text = normalised(text);
             let (words, characters) = windows(&text);
-            words.iter().for_each(|window| {
-                found.words.remove(window);
-            });
-            for window in characters {
-                found.characters.remove(window);
+            for window in &words {
+                self.words.remove(window);
             }
-            found.whole.remove(&text);
+            for window in characters {
+                self.characters.remove(window);
+            }
+            self.whole.remove(&text);
         }
-        found
     }
 
     /// Whether a window of a row's text stands in it. A text that is shorter than any window is in none.
@@ -101,5 +109,46 @@ impl ViewText {
         let is_long = id.chars().count() >= ID_INSIDE;
         self.whole.contains(&id)
             || is_long && self.whole.iter().any(|text| text.contains(id.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(texts: &[&str], known: &[&str]) -> ViewText {
+        let known: Vec<String> = known.iter().map(|text| (*text).to_owned()).collect();
+        let mut view = ViewText::default();
+        view.take(texts.iter().map(|text| (*text).to_owned()));
+        view.forget(&known);
+        view
+    }
+
+    #[test]
+    fn six_words_of_a_row_are_found_whatever_stands_between_them() {
+        let view = shown(&["Take two of the small red pills"], &[]);
+        assert!(view.holds_text("you should take two, of the... SMALL red ones"));
+        assert!(!view.holds_text("take two of the small blue pills"));
+    }
+
+    #[test]
+    fn twenty_four_characters_of_a_row_are_found_inside_of_words() {
+        let view = shown(&["abcdefghijklmnopqrstuvwxyz"], &[]);
+        assert!(view.holds_text("__abcdefghijklmnopqrstuvwx__"));
+        assert!(!view.holds_text("__abcdefghijklmnopqrstuvw__"));
+    }
+
+    #[test]
+    fn what_was_known_before_the_first_row_does_not_count() {
+        let rubric = "abstain where critical information is missing from the question";
+        assert!(shown(&[rubric], &[]).holds_text(rubric));
+        assert!(!shown(&[rubric], &[rubric]).holds_text(rubric));
+    }
+
+    #[test]
+    fn an_id_is_found_as_a_whole_and_a_long_one_inside_of_a_text() {
+        let view = shown(&["item-7", "slice of prompt-00042 alone"], &[]);
+        assert!(view.holds_id("item-7") && view.holds_id("prompt-00042"));
+        assert!(!view.holds_id("item") && !view.holds_id("slice"));
     }
 }

@@ -94,6 +94,7 @@ mod stopped;
 mod stratified;
 mod summarised;
 mod synced;
+mod synth;
 mod synced_killed;
 mod taken_in;
 mod tools;

@@ -45,6 +45,7 @@ pub mod tampered_releases;
 pub mod tampered_retold;
 pub mod tampered_rows;
 pub mod tampered_runs;
+pub mod tampered_synths;
 pub mod tampered_scales;
 pub mod tampered_seen;
 pub mod tampered_sequences;
