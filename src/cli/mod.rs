@@ -582,18 +582,7 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
         }
         Err(error) if error.closed => Exit::Done,
         Err(error) => {
-            if ctx.globals.json {
-                let text = ui::error_json(&error, &ctx.warnings);
-                // The failure itself is reported by the exit code when nobody can be told.
-                ctx.out(&text).ok();
-                ctx.flush().ok();
-            }
-            let message = ctx.fitted(error.word, &ui::escape_lines(&error.message));
-            let word = ui::paint(error.word, false, ctx.colour());
-            ctx.err(&format!(
-                "{word}: {message}\nnext: {}\n",
-                ui::escape(&error.next)
-            ));
+            ui::tell(ctx, &error);
             error.exit
         }
     }

@@ -84,12 +84,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let of = (yaml.as_str(), &written, &checked);
     let answer = objective::ask(&mut bench, ports, of, (requester, can_ask))?;
     match answer {
-        ObjectiveAnswer::Receipt(of) => {
-            Ok(views::objective(&bench, &of.said, of.id, &of.appended))
-        }
-        ObjectiveAnswer::Missing(lack) => {
-            Err(CliError::refused(lack.to_string(), "clover iterate score ID"))
-        }
+        ObjectiveAnswer::Receipt(of) => Ok(views::objective(&bench, &of.said, of.id, &of.appended)),
+        ObjectiveAnswer::Missing(lack) => Err(CliError::refused(
+            lack.to_string(),
+            "clover iterate score ID",
+        )),
         ObjectiveAnswer::Retold => {
             let message = "the patch changes what the judge is told, and nothing is known of it before the judge was asked anew";
             let next = format!("clover iterate propose {} PATCH", shell::word(&id));

@@ -125,13 +125,13 @@ fn iteration_of(state: &State, run: &str) -> Result<IterationId, CliError> {
 }
 
 /// A program of people's own: one line of JSON in, one out, started anew for each round.
-struct Asked {
+struct OptimizerProgram {
     command: Vec<String>,
     folder: std::path::PathBuf,
     limit: Duration,
 }
 
-impl Optimizer for Asked {
+impl Optimizer for OptimizerProgram {
     fn answer(&mut self, view: &OptimizerView) -> Result<Vec<u8>, String> {
         let (program, args) = self.command.split_first().ok_or("no command")?;
         let child = Child::start(program, args, &self.folder);
@@ -154,7 +154,10 @@ fn can_ask(bench: &Bench, program: &Program) -> bool {
 
 fn go(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<View, CliError> {
     let (k, rounds) = (count("-k", args.k)?, count("--rounds", args.rounds)?);
-    let dev_calls = args.dev_calls.map(|of| count("--dev-calls", of)).transpose()?;
+    let dev_calls = args
+        .dev_calls
+        .map(|of| count("--dev-calls", of))
+        .transpose()?;
     let (optimizer, model, mut asked): (_, _, Box<dyn Optimizer>) = if args.optimizer == "cards" {
         let model = key::text("optimizer", cards::NAME)?;
         (OptimizerKind::Cards, model, Box::new(cards::Cards))
@@ -164,7 +167,7 @@ fn go(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<View, CliError> {
         let files = program::digest(ctx, &words)?;
         let name = key::text("optimizer", &args.optimizer)?;
         let model = command::model(&name, files.as_ref());
-        let asked = Asked {
+        let asked = OptimizerProgram {
             command: words,
             folder: ctx.folder().to_owned(),
             limit: Duration::from_secs(args.program.timeout.max(PATIENCE)),

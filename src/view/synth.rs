@@ -199,8 +199,14 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
         ("run", facts.run.to_string()),
         ("iteration", facts.iteration.to_string()),
         ("optimizer", facts.optimizer.clone()),
-        ("rounds", format!("{} of {}", facts.rounds, facts.rounds_max)),
-        ("dev calls", format!("{} of {}", facts.dev_calls, facts.dev_calls_max)),
+        (
+            "rounds",
+            format!("{} of {}", facts.rounds, facts.rounds_max),
+        ),
+        (
+            "dev calls",
+            format!("{} of {}", facts.dev_calls, facts.dev_calls_max),
+        ),
         ("end", word(facts.end).to_owned()),
         ("proposed", names(&facts.proposed)),
         ("other runs", facts.other_runs.to_string()),
@@ -213,7 +219,9 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
                 (None, Some(true)) => "passes".to_owned(),
                 (None, Some(false)) => "stopped".to_owned(),
             };
-            let worth = of.risk_improve_dev.map_or_else(String::new, |of| of.to_string());
+            let worth = of
+                .risk_improve_dev
+                .map_or_else(String::new, |of| of.to_string());
             vec![of.round.to_string(), state, worth, of.changes.join("; ")]
         });
         view.table(&["round", "state", "risk on dev", "changes"], rows);
@@ -254,7 +262,13 @@ pub fn shown(of: &OptimizerView, leak_test: LeakTest) -> View {
         ("rejections", of.rejections.len().to_string()),
         ("rounds left", of.left.rounds.to_string()),
         ("dev calls left", of.left.dev_calls.to_string()),
-        ("looked through", format!("{} texts and {} ids of rows", leak_test.texts, leak_test.ids)),
+        (
+            "looked through",
+            format!(
+                "{} texts and {} ids of rows",
+                leak_test.texts, leak_test.ids
+            ),
+        ),
         ("view digest", facts.view_digest.to_hex()),
     ]);
     view.source(String::from_utf8_lossy(&bytes).into_owned());

@@ -47,7 +47,7 @@ pub static GOVERNED: Rulebook = Rulebook {
 const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
-        &synth::rule::Answers,
+        &synth::rule::AnswerRule,
         &prompts::Commits,
         &prompt_judges::PromptJudges,
         &deploy::DeploymentRules,

@@ -112,9 +112,10 @@ impl From<IterationError> for CliError {
                 refused("clover log --kind card.published")
             }
             IterationError::LeakUnread { .. } => refused("clover doctor"),
-            IterationError::Optimizer(_) => {
-                Self::refused(message, "the same command goes on once the optimizer answers")
-            }
+            IterationError::Optimizer(_) => Self::refused(
+                message,
+                "the same command goes on once the optimizer answers",
+            ),
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),

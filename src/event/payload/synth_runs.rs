@@ -223,7 +223,8 @@ fn candidates<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SynthCan
     if all.len() <= CANDIDATES_MAX && all.iter().all(|of| of.cards.len() <= CARDS_MAX) {
         return Ok(all);
     }
-    let expected = format!("expected at most {CANDIDATES_MAX} candidates of at most {CARDS_MAX} cards");
+    let expected =
+        format!("expected at most {CANDIDATES_MAX} candidates of at most {CARDS_MAX} cards");
     Err(D::Error::custom(expected))
 }
 

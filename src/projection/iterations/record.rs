@@ -38,10 +38,6 @@ use clover_event::payload::scoring::ScoreReplayed;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_event::payload::slices::ResidualsAudited;
 use clover_event::payload::slices::SlicesClassified;
-use clover_event::payload::synth_runs::SynthAsked;
-use clover_event::payload::synth_runs::SynthOpened;
-use clover_event::payload::synth_runs::SynthReturned;
-use clover_event::payload::synth_runs::SynthStopped;
 use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
@@ -54,6 +50,7 @@ use crate::decisions::CONFIRM_CRITERIA;
 use crate::decisions::DEV_CRITERIA;
 use crate::decisions::composite_of;
 use crate::iterations::step::Step;
+pub use crate::iterations::synth_record::SynthRecord;
 use crate::reader::LogReader;
 use crate::reader::LogStatement;
 use crate::reader::Model;
@@ -132,47 +129,6 @@ pub struct IterationRecord {
     pub accepted: Vec<LogStatement<PatchAccepted>>,
     /// Its end.
     pub closed: Option<LogStatement<IterationClosed>>,
-}
-
-/// Everything that was said of one run of an optimizer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SynthRecord {
-    /// Its opening.
-    pub opened: LogStatement<SynthOpened>,
-    /// Views that were handed over, by round.
-    pub asked: Vec<LogStatement<SynthAsked>>,
-    /// Answers, by round.
-    pub returned: Vec<LogStatement<SynthReturned>>,
-    /// Its end.
-    pub stopped: Option<LogStatement<SynthStopped>>,
-}
-
-impl SynthRecord {
-    fn begun(opened: LogStatement<SynthOpened>) -> Self {
-        Self {
-            opened,
-            asked: Vec::new(),
-            returned: Vec::new(),
-            stopped: None,
-        }
-    }
-
-    /// Takes an event of its iteration's experiment in, if it is of this run.
-    fn take(&mut self, seq: u64, event: &Event) {
-        let run = &self.opened.said.run;
-        match &event.payload {
-            Payload::SynthAsked(said) if said.run == *run => {
-                self.asked.extend(LogStatement::of(seq, event));
-            }
-            Payload::SynthReturned(said) if said.run == *run => {
-                self.returned.extend(LogStatement::of(seq, event));
-            }
-            Payload::SynthStopped(said) if said.run == *run && self.stopped.is_none() => {
-                self.stopped = LogStatement::of(seq, event);
-            }
-            _ => {}
-        }
-    }
 }
 
 /// What the log says of every iteration below a position, read on as the log grows: nothing is read twice.
@@ -389,7 +345,8 @@ impl IterationRecord {
             Payload::DevObjectiveQueried(said) => many!(receipts, said),
             Payload::SynthOpened(said) if said.iteration == self.iteration => {
                 let said = (**said).clone();
-                self.synths.push(SynthRecord::begun(LogStatement { seq, id, said }));
+                self.synths
+                    .push(SynthRecord::begun(LogStatement { seq, id, said }));
             }
             Payload::SynthAsked(_) | Payload::SynthReturned(_) | Payload::SynthStopped(_) => {
                 self.synths.iter_mut().for_each(|run| run.take(seq, event));

@@ -111,9 +111,16 @@ fn check_asked(state: &State, event: &ProposedEvent<'_>, said: &SynthAsked) -> R
     ensure!(run.asked == run.returned, expected, "none");
     let (round, rounds) = (said.round.value(), run.said.rounds.value());
     let expected = format!("round {} of at most {rounds}", run.asked);
-    ensure!(round == run.asked && round < rounds, expected, round.to_string());
+    ensure!(
+        round == run.asked && round < rounds,
+        expected,
+        round.to_string()
+    );
     for class in OPTIMIZER_CLASSES {
-        let expected = format!("data.read of {class} to the key of {} before the view", said.run);
+        let expected = format!(
+            "data.read of {class} to the key of {} before the view",
+            said.run
+        );
         ensure!(run.released.contains(class), expected, "none");
     }
     let decided = state.fold::<AllDecisions>().of(&said.iteration);
@@ -124,7 +131,11 @@ fn check_asked(state: &State, event: &ProposedEvent<'_>, said: &SynthAsked) -> R
     }
     let through = said.through_seq.value();
     let expected = format!("a view of entries from seq {} on, before itself", run.seq);
-    ensure!((run.seq..event.seq).contains(&through), expected, through.to_string());
+    ensure!(
+        (run.seq..event.seq).contains(&through),
+        expected,
+        through.to_string()
+    );
     Ok(())
 }
 
@@ -135,9 +146,17 @@ fn check_returned(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned
     let author = event.event.header.author;
     let expected = format!("the key of {}, {}", said.run, run.said.key);
     ensure!(author == run.said.key, expected, author.to_string());
-    ensure!(run.asked > run.returned, "synth.asked of its round first", "none");
+    ensure!(
+        run.asked > run.returned,
+        "synth.asked of its round first",
+        "none"
+    );
     let expected = format!("round {}", run.returned);
-    ensure!(said.round.value() == run.returned, expected, said.round.to_string());
+    ensure!(
+        said.round.value() == run.returned,
+        expected,
+        said.round.to_string()
+    );
     Ok(())
 }
 
@@ -148,12 +167,24 @@ fn check_dev_call(state: &State, said: &DevObjectiveQueried) -> RuleAnswer {
     };
     let name = &run.said.run;
     let expected = format!("a dev call of {name}, which is open, by its key");
-    ensure!(said.requester == run.said.key, expected, said.requester.to_string());
+    ensure!(
+        said.requester == run.said.key,
+        expected,
+        said.requester.to_string()
+    );
     let expected = format!("a candidate that {name} returned");
-    ensure!(run.valid.contains(&said.candidate), expected, said.candidate.to_hex());
+    ensure!(
+        run.valid.contains(&said.candidate),
+        expected,
+        said.candidate.to_hex()
+    );
     let most = run.said.dev_calls.value();
     let expected = format!("at most {most} dev calls of {name}");
-    ensure!(run.dev_calls < most, expected, format!("{} made before", run.dev_calls));
+    ensure!(
+        run.dev_calls < most,
+        expected,
+        format!("{} made before", run.dev_calls)
+    );
     Ok(())
 }
 
@@ -174,7 +205,11 @@ fn check_proposed(state: &State, author: &KeyId, said: &PatchProposed) -> RuleAn
     let expected = format!("the key of {name}, {}", run.said.key);
     ensure!(*author == run.said.key, expected, author.to_string());
     let expected = format!("a candidate that {name} returned");
-    ensure!(run.valid.contains(&said.patch_hash), expected, said.patch_hash.to_hex());
+    ensure!(
+        run.valid.contains(&said.patch_hash),
+        expected,
+        said.patch_hash.to_hex()
+    );
     let passing = synths.passing.get(&said.iteration);
     let passes = passing.is_some_and(|of| of.contains(&said.patch_hash));
     let expected = "a candidate of which the dev objective says that p1 to p7 pass";
@@ -193,12 +228,24 @@ fn check_stopped(state: &State, event: &ProposedEvent<'_>, said: &SynthStopped) 
     let experiment = event.event.header.experiment.as_ref();
     let run = open_run(state, &said.run, (experiment, &said.iteration))?;
     let expected = format!("{} rounds", run.returned);
-    ensure!(said.rounds.value() == run.returned, expected, said.rounds.to_string());
+    ensure!(
+        said.rounds.value() == run.returned,
+        expected,
+        said.rounds.to_string()
+    );
     let expected = format!("{} dev calls", run.dev_calls);
-    ensure!(said.dev_calls.value() == run.dev_calls, expected, said.dev_calls.to_string());
+    ensure!(
+        said.dev_calls.value() == run.dev_calls,
+        expected,
+        said.dev_calls.to_string()
+    );
     let came: Vec<_> = run.proposed.values().cloned().collect();
     let expected = format!("the patches that name it, {}", came.len());
-    ensure!(said.proposed == came, expected, said.proposed.len().to_string());
+    ensure!(
+        said.proposed == came,
+        expected,
+        said.proposed.len().to_string()
+    );
     let is_whole = said.reason != SynthEnd::Rounds || run.returned == run.said.rounds.value();
     let expected = format!("rounds as its end after {} of them", run.said.rounds);
     ensure!(is_whole, expected, run.returned.to_string());
@@ -208,7 +255,11 @@ fn check_stopped(state: &State, event: &ProposedEvent<'_>, said: &SynthStopped) 
 /// Whoever optimizes neither scores nor labels.
 fn check_judged(state: &State, author: &KeyId) -> RuleAnswer {
     let optimizes = state.fold::<Synths>().is_optimizer(author);
-    ensure!(!optimizes, "a key that is no optimizer's in a run", author.to_string());
+    ensure!(
+        !optimizes,
+        "a key that is no optimizer's in a run",
+        author.to_string()
+    );
     Ok(())
 }
 

@@ -222,10 +222,14 @@ pub enum IterationError {
         sampled: usize,
     },
     /// Nothing is there that an optimizer could be shown.
-    #[error("{0} has no cards yet: an optimizer is shown cards, and no first rubric is written by one")]
+    #[error(
+        "{0} has no cards yet: an optimizer is shown cards, and no first rubric is written by one"
+    )]
     NoCards(IterationId),
     /// The optimizer's key scored or labelled.
-    #[error("key {0} signed a score or a label: an optimizer in a run knows neither, so it needs a key of its own")]
+    #[error(
+        "key {0} signed a score or a label: an optimizer in a run knows neither, so it needs a key of its own"
+    )]
     JudgedKey(KeyId),
     /// No dev call is left in the plan.
     #[error("{0} has no dev call left: the plan says dev_calls_max, and all were made")]
@@ -259,7 +263,9 @@ pub enum IterationError {
         what: String,
     },
     /// Texts of rows cannot be read, so nobody can say that none stands in a view.
-    #[error("{texts} texts of rows cannot be read here, so nobody can say that none stands in the view: nothing was handed over")]
+    #[error(
+        "{texts} texts of rows cannot be read here, so nobody can say that none stands in the view: nothing was handed over"
+    )]
     LeakUnread {
         /// How many.
         texts: u64,

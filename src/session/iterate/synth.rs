@@ -178,7 +178,11 @@ pub fn run(
     terms: &SynthTerms,
     optimizer: &mut dyn Optimizer,
 ) -> Result<SynthOutcome, SessionError> {
-    let open = bench.record.synths.iter().position(|of| of.stopped.is_none());
+    let open = bench
+        .record
+        .synths
+        .iter()
+        .position(|of| of.stopped.is_none());
     if let (None, Some(last), false) = (open, bench.record.synths.last(), terms.again) {
         return Ok(SynthOutcome {
             run: last.clone(),
@@ -309,7 +313,11 @@ impl Running<'_> {
     fn check_same(&self, terms: &SynthTerms) -> Result<(), IterationError> {
         let said = &self.run().opened.said;
         let same = [
-            ("optimizer", said.model.as_str().to_owned(), terms.model.as_str().to_owned()),
+            (
+                "optimizer",
+                said.model.as_str().to_owned(),
+                terms.model.as_str().to_owned(),
+            ),
             ("key", said.key.to_string(), self.signer.id().to_string()),
             ("k", said.k.to_string(), terms.k.to_string()),
             ("rounds", said.rounds.to_string(), terms.rounds.to_string()),

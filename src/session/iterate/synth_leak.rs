@@ -19,7 +19,7 @@ use crate::texts::Texts;
 
 /// What is looked through: ids, each once, and where each text is.
 #[derive(Default)]
-struct Rows {
+struct LeakRows {
     ids: BTreeSet<String>,
     texts: Vec<(u64, PrivateRef)>,
     blobs: Vec<clover_ground::digest::Digest>,
@@ -32,8 +32,8 @@ struct RowItem {
     item: String,
 }
 
-fn rows(bench: &Bench) -> Result<Rows, SessionError> {
-    let mut found = Rows::default();
+fn rows(bench: &Bench) -> Result<LeakRows, SessionError> {
+    let mut found = LeakRows::default();
     let (mut seen, mut is_first) = (BTreeSet::new(), true);
     let ledger = &bench.ledger;
     ledger.entries::<SessionError>(0, ledger.size(), |read| {

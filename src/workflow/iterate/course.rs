@@ -526,7 +526,10 @@ impl Course {
             family: patch.family.as_str(),
             hash: patch.patch_hash,
             improve: improve.value(),
-            obliges: patch.diff.iter().any(|leaf| leaf.path.starts_with("obligations.")),
+            obliges: patch
+                .diff
+                .iter()
+                .any(|leaf| leaf.path.starts_with("obligations.")),
         });
         let rivals: Vec<Rival<'_>> = rivals.collect();
         let chosen = selection::best_of_families(&rivals);

@@ -46,7 +46,10 @@ impl Before {
         seq: u64,
     ) -> Result<Self, RecomputeError> {
         let record = context.record(iteration, seq)?;
-        let place = record.synths.iter().position(|of| of.opened.said.run == *run);
+        let place = record
+            .synths
+            .iter()
+            .position(|of| of.opened.said.run == *run);
         let place = place.ok_or_else(|| gone("its run was not opened before it"))?;
         let bench = Bench::recorded(&record, BTreeSet::new());
         let bench = bench.ok_or_else(|| gone("no rubric or plan of its iteration"))?;
@@ -114,7 +117,10 @@ pub(super) fn returned(
     // Ids are taken once in a ledger, whatever iteration used them.
     let proposed = LogReader::below(context.history, seq).all(|_: &PatchProposed| true)?;
     let bench = Bench {
-        ids: proposed.iter().map(|of| of.said.patch.to_string()).collect(),
+        ids: proposed
+            .iter()
+            .map(|of| of.said.patch.to_string())
+            .collect(),
         ..before.bench.clone()
     };
     let read = answer::read(
@@ -139,7 +145,9 @@ pub(super) fn stopped(
     let progress = Progress::of(&before.record, before.run(), seq);
     let mut winners = progress.winners(&before.bench);
     winners.sort_by(|a, b| a.family.cmp(&b.family));
-    let ids = winners.iter().filter_map(|of| of.id.parse::<PatchId>().ok());
+    let ids = winners
+        .iter()
+        .filter_map(|of| of.id.parse::<PatchId>().ok());
     let mut proposed: Vec<PatchId> = ids.collect();
     let reason = match said.reason {
         SynthEnd::Person => {

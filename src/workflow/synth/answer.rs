@@ -30,13 +30,13 @@ const DOCUMENTS_MAX: usize = 20 << 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
-    candidates: Vec<Candidate>,
+struct AnswerDocument {
+    candidates: Vec<CandidateDocument>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Candidate {
+struct CandidateDocument {
     yaml: String,
     #[serde(default)]
     cards: Vec<Digest>,
@@ -105,7 +105,7 @@ pub fn read(bytes: &[u8], mut terms: Terms<'_>) -> ReadAnswer {
     if bytes.len() > ANSWER_MAX {
         return ReadAnswer::none(AnswerState::Oversize);
     }
-    let Ok(answer) = serde_json::from_slice::<Answer>(bytes) else {
+    let Ok(answer) = serde_json::from_slice::<AnswerDocument>(bytes) else {
         return ReadAnswer::none(AnswerState::Unreadable);
     };
     let is_whole = answer.candidates.len() <= CANDIDATES_MAX
@@ -228,7 +228,11 @@ mod tests {
             (long.as_str(), AnswerState::Oversize),
         ] {
             let read = read(bytes.as_bytes(), terms(&[]));
-            assert_eq!((read.state, read.candidates.len()), (state, 0), "{bytes:.40}");
+            assert_eq!(
+                (read.state, read.candidates.len()),
+                (state, 0),
+                "{bytes:.40}"
+            );
         }
     }
 
@@ -237,17 +241,25 @@ mod tests {
         let card = Digest::sha256(b"card");
         let of = |yaml: String, cards: &[Digest]| json!({"yaml": yaml, "cards": cards});
         let same = json!({"candidates": [of(patch("0.2"), &[card]), of(patch("0.20"), &[])]});
-        assert_eq!(codes(&same, &[card]), [None, Some(CandidateCode::DuplicateDiff)]);
+        assert_eq!(
+            codes(&same, &[card]),
+            [None, Some(CandidateCode::DuplicateDiff)]
+        );
         let strange = json!({"candidates": [of(patch("0.2"), &[card]), of(patch("0.4"), &[])]});
         assert_eq!(
             codes(&strange, &[]),
             [Some(CandidateCode::Cards), Some(CandidateCode::Noop)]
         );
         let long = format!("{}# {}\n", patch("0.2"), "x".repeat(9_000));
-        let many = json!({"candidates": [of(long, &[]), of(patch("0.2"), &[]), of(patch("0.1"), &[])]});
+        let many =
+            json!({"candidates": [of(long, &[]), of(patch("0.2"), &[]), of(patch("0.1"), &[])]});
         assert_eq!(
             codes(&many, &[]),
-            [Some(CandidateCode::Oversize), None, Some(CandidateCode::BeyondK)]
+            [
+                Some(CandidateCode::Oversize),
+                None,
+                Some(CandidateCode::BeyondK)
+            ]
         );
     }
 }

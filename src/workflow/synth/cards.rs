@@ -22,7 +22,7 @@ use crate::patches::Bench;
 use crate::synth::Optimizer;
 use crate::synth::answer;
 use crate::synth::search;
-use crate::synth::search::Known;
+use crate::synth::search::KnownWorth;
 use crate::synth::view::OptimizerView;
 
 /// Its name.
@@ -50,12 +50,12 @@ impl Optimizer for Cards {
 }
 
 #[derive(Serialize)]
-struct Answer {
-    candidates: Vec<Candidate>,
+struct CardsAnswer {
+    candidates: Vec<CardsCandidate>,
 }
 
 #[derive(Clone, Serialize)]
-struct Candidate {
+struct CardsCandidate {
     cards: Vec<Digest>,
     why: String,
     yaml: String,
@@ -69,7 +69,7 @@ struct Move {
 }
 
 /// A path that cards name, with its values in the order of the grid.
-struct Path {
+struct SearchPath {
     name: String,
     family: Family,
     cards: Vec<Digest>,
@@ -88,7 +88,10 @@ struct Search<'a> {
 fn ranked(view: &OptimizerView) -> Vec<(&Digest, &PublicCard)> {
     let weight = |card: &PublicCard| {
         let parts = [card.exposure_micro, card.stakes_micro, card.mse_micro];
-        parts.iter().map(|of| i128::from(of.value())).product::<i128>()
+        parts
+            .iter()
+            .map(|of| i128::from(of.value()))
+            .product::<i128>()
     };
     let mut all: Vec<_> = view.cards.iter().map(|of| (&of.digest, &of.card)).collect();
     all.sort_by_key(|(digest, card)| {
@@ -122,7 +125,8 @@ fn moves(rubric: &Rubric, path: &str, topics: &BTreeSet<String>) -> Vec<Move> {
             _ => return of,
         };
         if rubric.at(other).is_none() {
-            of.changes.extend(share(CAP_MICRO).map(|value| (other.to_owned(), value)));
+            of.changes
+                .extend(share(CAP_MICRO).map(|value| (other.to_owned(), value)));
         }
         of
     };
@@ -155,14 +159,14 @@ fn moves(rubric: &Rubric, path: &str, topics: &BTreeSet<String>) -> Vec<Move> {
 
 impl Search<'_> {
     /// What a move is worth by what the view says; `None` for one that is no patch.
-    fn known(&self, family: Family, of: &Move) -> Option<(Digest, Known)> {
+    fn known(&self, family: Family, of: &Move) -> Option<(Digest, KnownWorth)> {
         let yaml = self.document(family, of, "x-1");
         let (_, checked) = answer::checked(&self.bench, &yaml).ok()?;
         let CheckedPatch { hash, .. } = checked;
         let known = match self.worth.get(&hash) {
-            Some(worth) => Known::Worth(*worth),
-            None if self.worthless.contains(&hash) => Known::Worthless,
-            None => Known::Untried,
+            Some(worth) => KnownWorth::Worth(*worth),
+            None if self.worthless.contains(&hash) => KnownWorth::Worthless,
+            None => KnownWorth::Untried,
         };
         Some((hash, known))
     }
@@ -183,7 +187,7 @@ impl Search<'_> {
     }
 
     /// A move as a candidate.
-    fn candidate(&self, path: &Path, (hash, of): (Digest, &Move)) -> Candidate {
+    fn candidate(&self, path: &SearchPath, (hash, of): (Digest, &Move)) -> CardsCandidate {
         let name = canon::digest(ID_LABEL, &(self.view.iteration.as_str(), hash)).to_hex();
         let yaml = self.document(path.family, of, &format!("cards-{}", &name[..12]));
         let leaves = of.changes.keys().map(|path| {
@@ -191,7 +195,7 @@ impl Search<'_> {
             leaf.unwrap_or(path)
         });
         let leaves: Vec<&str> = leaves.collect();
-        Candidate {
+        CardsCandidate {
             cards: path.cards.clone(),
             why: format!("{}: cards name what it reads", leaves.join(" and ")),
             yaml,
@@ -199,8 +203,8 @@ impl Search<'_> {
     }
 
     /// Paths that cards name, in the order of the cards.
-    fn paths(&self) -> Vec<Path> {
-        let mut found: Vec<Path> = Vec::new();
+    fn paths(&self) -> Vec<SearchPath> {
+        let mut found: Vec<SearchPath> = Vec::new();
         for (digest, card) in ranked(self.view) {
             let mut named: Vec<&str> = card.candidate_paths.iter().map(|of| of.as_str()).collect();
             named.sort_by_key(|path| rank_of(path));
@@ -217,7 +221,7 @@ impl Search<'_> {
         found
     }
 
-    fn path(&self, name: &str, card: &PublicCard, digest: Digest) -> Option<Path> {
+    fn path(&self, name: &str, card: &PublicCard, digest: Digest) -> Option<SearchPath> {
         let families = leaf::families_of(name).iter();
         let mut families = families.filter(|of| self.bench.families.contains(of));
         let family = *families.next()?;
@@ -227,7 +231,7 @@ impl Search<'_> {
             // Less is taken away where scores are too low.
             moves.reverse();
         }
-        Some(Path {
+        Some(SearchPath {
             name: name.to_owned(),
             family,
             cards: vec![digest],
@@ -236,11 +240,11 @@ impl Search<'_> {
     }
 
     /// The next move of a path.
-    fn next(&self, path: &Path) -> Option<(Digest, Move)> {
+    fn next(&self, path: &SearchPath) -> Option<(Digest, Move)> {
         let known = |at: usize| self.known(path.family, &path.moves[at]);
-        let worth = |at: usize| known(at).map_or(Known::Worthless, |(_, known)| known);
+        let worth = |at: usize| known(at).map_or(KnownWorth::Worthless, |(_, known)| known);
         let at = if path.moves.iter().any(|of| of.appends) {
-            (0..path.moves.len()).find(|at| worth(*at) == Known::Untried)
+            (0..path.moves.len()).find(|at| worth(*at) == KnownWorth::Untried)
         } else if path.moves.is_empty() {
             None
         } else {
@@ -250,17 +254,17 @@ impl Search<'_> {
     }
 
     /// The best moves of two paths of one family together, once the search of both is over.
-    fn pairs(&self, paths: &[Path]) -> Vec<Candidate> {
+    fn pairs(&self, paths: &[SearchPath]) -> Vec<CardsCandidate> {
         let mut found = Vec::new();
         for family in Family::ALL {
             let of_family = paths.iter().filter(|path| path.family == family);
-            let mut best: Vec<(i64, &Path, &Move)> = Vec::new();
+            let mut best: Vec<(i64, &SearchPath, &Move)> = Vec::new();
             let mut is_over = true;
             for path in of_family {
                 is_over &= self.next(path).is_none();
                 let worth = |at: usize| {
                     let known = self.known(family, &path.moves[at]);
-                    known.map_or(Known::Worthless, |(_, known)| known)
+                    known.map_or(KnownWorth::Worthless, |(_, known)| known)
                 };
                 if let Some((at, worth)) = search::best(path.moves.len(), &worth) {
                     best.push((worth, path, &path.moves[at]));
@@ -273,7 +277,7 @@ impl Search<'_> {
             {
                 let mut both = (*one).clone();
                 both.changes.extend(two.changes.clone());
-                if let Some((hash, Known::Untried)) = self.known(family, &both) {
+                if let Some((hash, KnownWorth::Untried)) = self.known(family, &both) {
                     found.push(self.candidate(path, (hash, &both)));
                 }
             }
@@ -299,7 +303,9 @@ pub fn answer(view: &OptimizerView) -> Vec<u8> {
         let search = Search {
             view,
             bench: Bench {
-                families: families.filter_map(|of| Family::named(of.as_str())).collect(),
+                families: families
+                    .filter_map(|of| Family::named(of.as_str()))
+                    .collect(),
                 frozen: words(&view.frozen_paths),
                 vocabulary: words(&view.topics),
                 ..Bench::loose(rubric)
@@ -321,5 +327,5 @@ pub fn answer(view: &OptimizerView) -> Vec<u8> {
     }
     let most = usize::try_from(view.k.value()).unwrap_or(usize::MAX);
     candidates.truncate(most);
-    canon::to_bytes(&Answer { candidates }).expect("BUG: texts have a canonical form")
+    canon::to_bytes(&CardsAnswer { candidates }).expect("BUG: texts have a canonical form")
 }

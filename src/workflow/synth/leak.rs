@@ -2,7 +2,6 @@
 //! and every id, against every text of the view.
 
 use std::collections::BTreeSet;
-use std::collections::HashSet;
 
 use serde_json::Value;
 
@@ -50,8 +49,8 @@ fn texts(value: &Value, found: &mut Vec<String>) {
 /// What a view holds, in the forms that rows are looked for in.
 #[derive(Clone, Debug, Default)]
 pub struct ViewText {
-    words: HashSet<String>,
-    characters: HashSet<String>,
+    words: BTreeSet<String>,
+    characters: BTreeSet<String>,
     whole: BTreeSet<String>,
 }
 

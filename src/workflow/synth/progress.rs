@@ -110,7 +110,8 @@ impl<'a> Progress<'a> {
         let last = self.answers().last();
         let all = last.into_iter().flat_map(|of| &of.candidates);
         let is_new = |of: &&SynthCandidate| {
-            of.patch_hash.is_some_and(|hash| self.receipt(hash).is_none())
+            of.patch_hash
+                .is_some_and(|hash| self.receipt(hash).is_none())
         };
         all.filter(|of| of.code.is_none()).filter(is_new).collect()
     }
@@ -160,7 +161,12 @@ impl<'a> Progress<'a> {
             let is = |code: &&Option<CandidateCode>| code.is_some_and(|of| wanted.contains(&of));
             codes.iter().filter(is).count()
         };
-        let unread = lost + of(&[CandidateCode::Parse, CandidateCode::Keys, CandidateCode::Oversize]);
+        let unread = lost
+            + of(&[
+                CandidateCode::Parse,
+                CandidateCode::Keys,
+                CandidateCode::Oversize,
+            ]);
         if unread > 0 && unread * 2 >= codes.len() + lost {
             return Some(SynthEnd::Unreadable);
         }

@@ -22,7 +22,7 @@ use crate::synth::answer::Terms;
 
 /// Whether answers say of their candidates what the parser does.
 #[derive(Clone, Copy, Debug)]
-pub struct Answers;
+pub struct AnswerRule;
 
 fn word(code: Option<CandidateCode>) -> &'static str {
     code.map_or("none", CandidateCode::as_str)
@@ -41,9 +41,17 @@ fn check(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) -> Rule
     let bench = bench.required("the rubric and the plan of the iteration")?;
     let is_kept = said.state != AnswerState::Oversize;
     let expected = "an answer on record, unless it was too long";
-    ensure!(said.answer.is_some() == is_kept, expected, said.state.to_string());
+    ensure!(
+        said.answer.is_some() == is_kept,
+        expected,
+        said.state.to_string()
+    );
     let is_read = said.state == AnswerState::Read || said.candidates.is_empty();
-    ensure!(is_read, "no candidate of an answer that was not read", "some");
+    ensure!(
+        is_read,
+        "no candidate of an answer that was not read",
+        "some"
+    );
     let k = run.said.k.value();
     let mut terms = Terms {
         bench: answer::bench_of(bench, &run.valid),
@@ -55,7 +63,11 @@ fn check(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) -> Rule
         let expected = format!("beyond_k of candidate {place}, as {k} are read, and of no other");
         ensure!(is_beyond == (place >= k), expected, word(of.code));
         let is_whole = of.yaml.is_some() != answer::is_unread(of.code);
-        ensure!(is_whole, "the document of each candidate that was read", "none");
+        ensure!(
+            is_whole,
+            "the document of each candidate that was read",
+            "none"
+        );
         let passes = of.code.is_none();
         let expected = "patch_hash of a candidate that passes every check, and of no other";
         ensure!(of.patch_hash.is_some() == passes, expected, word(of.code));
@@ -74,7 +86,7 @@ fn check(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) -> Rule
     Ok(())
 }
 
-impl Rule for Answers {
+impl Rule for AnswerRule {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         if let Payload::SynthReturned(said) = &event.event.payload {
             breaches.take(RuleName::Synth, check(state, event, said));

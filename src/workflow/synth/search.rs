@@ -9,7 +9,7 @@ pub const COUNTS: [u64; 7] = [200, 300, 400, 500, 600, 800, 1_000];
 
 /// What is known of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownWorth {
     /// It was never tried.
     Untried,
     /// It was tried, and nobody could say what it is worth.
@@ -18,7 +18,7 @@ pub enum Known {
     Worth(i64),
 }
 
-impl Known {
+impl KnownWorth {
     fn worth(self) -> i64 {
         match self {
             Self::Worth(worth) => worth,
@@ -29,10 +29,13 @@ impl Known {
 
 /// The places of a grid of `n` values in the order of the search, as far as what is known says; each has an answer but the
 /// last, where that is untried.
-fn walk(n: usize, known: &dyn Fn(usize) -> Known) -> Vec<usize> {
+fn walk(n: usize, known: &dyn Fn(usize) -> KnownWorth) -> Vec<usize> {
     let (middle, step) = (n / 2, (n / 4).max(1));
     let mut path = vec![middle];
-    let goes_on = |path: &[usize]| path.last().is_some_and(|at| known(*at) != Known::Untried);
+    let goes_on = |path: &[usize]| {
+        path.last()
+            .is_some_and(|at| known(*at) != KnownWorth::Untried)
+    };
     let visit = |path: &mut Vec<usize>, at: Option<usize>| match at {
         Some(at) if at < n && !path.contains(&at) => path.push(at),
         _ => {}
@@ -73,15 +76,15 @@ fn walk(n: usize, known: &dyn Fn(usize) -> Known) -> Vec<usize> {
 }
 
 /// The next place to try; `None` once the search is over.
-pub fn next(n: usize, known: &dyn Fn(usize) -> Known) -> Option<usize> {
+pub fn next(n: usize, known: &dyn Fn(usize) -> KnownWorth) -> Option<usize> {
     let last = walk(n, known).last().copied()?;
-    (known(last) == Known::Untried).then_some(last)
+    (known(last) == KnownWorth::Untried).then_some(last)
 }
 
 /// The best place that was tried, where one made something better.
-pub fn best(n: usize, known: &dyn Fn(usize) -> Known) -> Option<(usize, i64)> {
+pub fn best(n: usize, known: &dyn Fn(usize) -> KnownWorth) -> Option<(usize, i64)> {
     let tried = (0..n).filter_map(|at| match known(at) {
-        Known::Worth(worth) if worth < 0 => Some((at, worth)),
+        KnownWorth::Worth(worth) if worth < 0 => Some((at, worth)),
         _ => None,
     });
     tried.min_by_key(|(at, worth)| (*worth, *at))
@@ -96,8 +99,8 @@ mod tests {
         let mut seen: Vec<usize> = Vec::new();
         loop {
             let known = |at: usize| match seen.contains(&at) {
-                true => Known::Worth(worth(at)),
-                false => Known::Untried,
+                true => KnownWorth::Worth(worth(at)),
+                false => KnownWorth::Untried,
             };
             match next(n, &known) {
                 Some(at) => seen.push(at),
@@ -112,7 +115,10 @@ mod tests {
             for lowest in 0..n {
                 let worth = |at: usize| at.abs_diff(lowest) as i64 - 100;
                 let seen = tried(n, worth);
-                assert!(seen.len() <= 4 && seen.first() == Some(&(n / 2)), "{n} {seen:?}");
+                assert!(
+                    seen.len() <= 4 && seen.first() == Some(&(n / 2)),
+                    "{n} {seen:?}"
+                );
                 let nearest = seen.iter().map(|at| at.abs_diff(lowest)).min();
                 let reach = n / 4;
                 assert!(nearest <= Some(reach.max(1)), "{n} {lowest} {seen:?}");
@@ -136,11 +142,11 @@ mod tests {
     #[test]
     fn what_makes_nothing_better_is_never_the_best() {
         let known = |at: usize| match at {
-            0 => Known::Worth(5),
-            1 => Known::Worth(-3),
-            2 => Known::Worthless,
-            3 => Known::Worth(-3),
-            _ => Known::Untried,
+            0 => KnownWorth::Worth(5),
+            1 => KnownWorth::Worth(-3),
+            2 => KnownWorth::Worthless,
+            3 => KnownWorth::Worth(-3),
+            _ => KnownWorth::Untried,
         };
         assert_eq!(best(5, &known), Some((1, -3)));
         assert_eq!(best(1, &known), None);

@@ -191,7 +191,10 @@ fn digest(text: &str) -> String {
 fn patch(which: usize) -> Value {
     let said = if which == CAP {
         let changes = "{guards.length_bias_cap.max_raw_score: 0.4}";
-        iterated::proposed(decided::IT, &iterated::patch("cap-3", "length_bias_cap", changes))
+        iterated::proposed(
+            decided::IT,
+            &iterated::patch("cap-3", "length_bias_cap", changes),
+        )
     } else {
         let both = decided::patches();
         let is_concise = |of: &Payload| matches!(of, Payload::PatchProposed(of) if of.patch.as_str() == "concise-3");
@@ -312,7 +315,11 @@ impl Tale {
     fn call(&mut self, which: usize) -> usize {
         let hash = Digest::from_hex(patch(which)["patch_hash"].as_str().unwrap()).unwrap();
         let said = decided::asked(hash, signer(RUNNER).id());
-        self.say(BEN, "dev.objective_queried", serde_json::to_value(said).unwrap())
+        self.say(
+            BEN,
+            "dev.objective_queried",
+            serde_json::to_value(said).unwrap(),
+        )
     }
 
     /// One round, whose patch passes on dev.
