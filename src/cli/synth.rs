@@ -61,7 +61,7 @@ pub(super) struct SynthRunArgs {
     /// The iteration
     #[arg(value_name = "ITERATION")]
     pub iteration: String,
-    /// `cards`, the search of this program, or a command: a line of JSON in, one out
+    /// The search of this program, or a command: JSON lines
     #[arg(long, value_name = "cards|COMMAND", default_value = "cards")]
     pub optimizer: String,
     /// Most candidates of a round, 1 to 8
@@ -73,10 +73,10 @@ pub(super) struct SynthRunArgs {
     /// Most dev calls; default 40, or what the plan leaves
     #[arg(long, value_name = "N")]
     pub dev_calls: Option<u64>,
-    /// Open another run where one ended; each stays on record
+    /// Open another run where one ended
     #[arg(long)]
     pub again: bool,
-    /// The optimizer's key: a name, an id or a holder; default the only one at hand
+    /// The optimizer's key; default the only one at hand
     #[arg(long, value_name = "KEY")]
     pub requester: Option<String>,
     #[command(flatten)]
