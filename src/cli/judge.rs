@@ -122,11 +122,11 @@ pub(super) struct JudgeArgs {
     /// Children that are asked side by side
     #[arg(short = 'j', value_name = "N", default_value_t = 1)]
     pub children: u16,
-    /// A program that scores; its files are part of who the judge is
+    /// A program: {"id":1,"response":…} in, {"id":1,"score":0.7} out, a line each; its files are part of who the judge is
     #[arg(
         last = true,
         value_name = "COMMAND",
-        help = "A program that scores; its files are part of who the judge is"
+        help = r#"A program: {"id":1,"response":…} in, {"id":1,"score":0.7} out, a line each; its files are part of who the judge is"#
     )]
     pub command: Vec<String>,
 }

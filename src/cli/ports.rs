@@ -318,10 +318,17 @@ fn asked(question: &Question, outlook: &str) -> String {
             peek,
             amount,
             period,
-            ..
-        } => format!(
-            "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}"
-        ),
+            account,
+            signed_by,
+            purpose,
+        } => {
+            let by = signed_by
+                .as_ref()
+                .map_or_else(String::new, |of| format!(" under the key of {of}"));
+            format!(
+                "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}; charged to {account}{by}, for {purpose}"
+            )
+        }
         Question::Seal {
             design,
             labels,

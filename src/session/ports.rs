@@ -180,6 +180,10 @@ pub enum Question {
     },
     /// A peek at sealed labels is charged, and the labels are opened.
     Peek {
+        /// The account that is charged.
+        account: String,
+        /// The holder of the key that signs the charge, where the ledger names one.
+        signed_by: Option<String>,
         /// The labels' design.
         design: String,
         /// How many labels are opened.
