@@ -398,11 +398,11 @@ KINDS = {
         "registrar", "@ run", build=text, dev_calls=COUNT, iteration=ident, k=COUNT, key=hex64, model=text,
         optimizer=one_of("cards", "command"), rounds=COUNT, run=ident),
     ("synth.asked", 1): Kind(
-        "arbiter", "@ round run", build=text, inputs=listing(hex64), iteration=ident,
+        "arbiter", "@ run round", build=text, inputs=listing(hex64), iteration=ident,
         leak_test=record(ids=COUNT, texts=COUNT, unreadable=COUNT), round=COUNT, run=ident, through_seq=COUNT,
         view=BLOB, view_digest=hex64),
     ("synth.returned", 1): Kind(
-        "optimizer", "@ round run", answer=Optional(BLOB), candidates=synth_candidates, iteration=ident, round=COUNT,
+        "optimizer", "@ run round", answer=Optional(BLOB), candidates=synth_candidates, iteration=ident, round=COUNT,
         run=ident, state=one_of("oversize", "read", "unreadable")),
     ("synth.stopped", 1): Kind(
         "arbiter", "@ run", dev_calls=COUNT, iteration=ident, proposed=listing(ident), reason=one_of(
