@@ -61,8 +61,13 @@ pub(super) struct SynthRunArgs {
     /// The iteration
     #[arg(value_name = "ITERATION")]
     pub iteration: String,
-    /// The search of this program, or a command: JSON lines
-    #[arg(long, value_name = "cards|COMMAND", default_value = "cards")]
+    /// A program of one's own; default cards, the search of Clover
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "cards",
+        hide_default_value = true
+    )]
     pub optimizer: String,
     /// Most candidates of a round, 1 to 8
     #[arg(short, value_name = "N", default_value_t = synth::K)]

@@ -974,7 +974,7 @@ fn decisions(test: &mut TestLedger) {
 fn synthesis(test: &mut TestLedger) {
     let optimizer = signer(61);
     let exp = || Some("exp-decided".parse().unwrap());
-    let added = super::samples::key_added(&optimizer, "Opal", true, &[Role::Optimizer]);
+    let added = key_added(&optimizer, "Opal", &[Role::Optimizer]);
     test.append(&[Command::new(added, None)]).unwrap();
     let blobs = blobs();
     let (iteration, run) = (decided::IT, "it-3-1");
