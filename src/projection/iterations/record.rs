@@ -343,14 +343,6 @@ impl IterationRecord {
                 self.coverage.get_or_insert(LogStatement { seq, id, said });
             }
             Payload::DevObjectiveQueried(said) => many!(receipts, said),
-            Payload::SynthOpened(said) if said.iteration == self.iteration => {
-                let said = (**said).clone();
-                self.synths
-                    .push(SynthRecord::begun(LogStatement { seq, id, said }));
-            }
-            Payload::SynthAsked(_) | Payload::SynthReturned(_) | Payload::SynthStopped(_) => {
-                self.synths.iter_mut().for_each(|run| run.take(seq, event));
-            }
             Payload::ExploitDiscovered(said) => many!(exploits, said),
             Payload::PatchProposed(said) => many!(proposed, said),
             Payload::PatchRejected(said) => many!(rejected, said),
@@ -364,6 +356,19 @@ impl IterationRecord {
             Payload::ConfirmLooked(said) => many!(looks, said),
             Payload::PatchAccepted(said) => many!(accepted, said),
             Payload::IterationClosed(said) => one!(closed, said),
+            _ => self.take_synth(seq, event),
+        }
+    }
+
+    fn take_synth(&mut self, seq: u64, event: &Event) {
+        match &event.payload {
+            Payload::SynthOpened(said) if said.iteration == self.iteration => {
+                let opened = LogStatement::of(seq, event);
+                self.synths.extend(opened.map(SynthRecord::begun));
+            }
+            Payload::SynthAsked(_) | Payload::SynthReturned(_) | Payload::SynthStopped(_) => {
+                self.synths.iter_mut().for_each(|run| run.take(seq, event));
+            }
             _ => {}
         }
     }
