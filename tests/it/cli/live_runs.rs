@@ -339,3 +339,48 @@ fn a_dry_run_sends_and_records_nothing() {
     let done = home.ok(&words(&dry))["data"].clone();
     assert_eq!((&done["asks"], &done["already"]), (&json!(0), &json!(ROWS)));
 }
+
+/// Whoever erases the texts of a row erases the answer of the model about them; other answers stay readable.
+#[test]
+fn the_answer_about_a_row_is_erased_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let honest = double("", None);
+    prepare(&home, &honest, (6, 100_000_000), "none");
+    home.ok(&words(&ask(1)));
+    let scores = said(&home, "score.recorded");
+    let score = scores.iter().find(|of| of["item"] == "item-3").unwrap();
+    let subject = score["response"]["subject"].as_str().unwrap();
+    let alike = scores
+        .iter()
+        .filter(|of| of["response"]["subject"] == subject);
+    let rows = alike.count();
+    let calls = said(&home, "call.recorded");
+    let erase = ["erase", subject, "--basis", "they asked"];
+    let asked = home.command(&erase).output().unwrap();
+    let asked = String::from_utf8(asked.stderr).unwrap();
+    assert!(
+        asked.contains("of a model about it") || asked.contains("of models about it"),
+        "{asked}"
+    );
+    assert!(said(&home, "subject.erased").is_empty());
+    home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
+    let erased: Vec<_> = said(&home, "subject.erased")
+        .iter()
+        .map(|of| of["subject"].clone())
+        .collect();
+    assert_eq!(erased.len(), 1 + rows);
+    assert!(erased.contains(&json!(subject)));
+    let bodies = calls
+        .iter()
+        .filter(|of| erased.contains(&of["response"]["subject"]));
+    assert_eq!(
+        bodies.count(),
+        rows,
+        "as many answers as rows of the subject"
+    );
+    // The same command finds nothing left to do.
+    home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
+    assert_eq!(said(&home, "subject.erased").len(), 1 + rows);
+    home.ok(&words("verify"));
+}
