@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::endpoints::double;
 use super::killed::Home;
+use crate::support::verifiers;
 
 const CANARY: &str = "sk-canary-9876543210";
 const ROWS: u64 = 160;
@@ -405,6 +406,19 @@ fn a_wrong_setting_costs_no_row() {
     let again = home.ok(&words(&line));
     assert_eq!(again["data"]["scored"], 20);
     home.ok(&words("verify --recompute"));
+    // The verifier in Python takes a second call of a rejected ask too.
+    if verifiers::python() {
+        home.ok(&["export", "jsonl", "-o", "theirs"]);
+        let folder = home.0.join("work/theirs");
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let arguments = [
+            path("ledger.jsonl"),
+            "--checkpoint".to_owned(),
+            path("checkpoint"),
+        ];
+        let outcome = verifiers::theirs(&arguments);
+        assert_eq!(outcome.first, None, "{:?}", outcome.all);
+    }
 }
 
 /// Another model than the pinned one is named, and so is that none is.
@@ -417,8 +431,5 @@ fn who_answers_instead_of_the_pinned_model_is_said() {
     let out = home.command(&words(&ask(1))).output().unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(11), "{text}");
-    assert!(
-        text.contains("m-9 answers, and the plan pins"),
-        "{text}"
-    );
+    assert!(text.contains("m-9 answers, and the plan pins"), "{text}");
 }
