@@ -317,8 +317,15 @@ fn asked(question: &Question, outlook: &str) -> String {
             };
             format!("{verb} key {key} of {holder} ({roles})")
         }
-        Question::Erasure(subject) => {
-            format!("destroy the key of subject {subject}; its private content is lost for good")
+        Question::Erasure { subject, answers } => {
+            let too = match answers {
+                0 => String::new(),
+                1 => "; so is the answer of a model about it".to_owned(),
+                _ => format!("; so are {answers} answers of models about it"),
+            };
+            format!(
+                "destroy the key of subject {subject}; its private content is lost for good{too}"
+            )
         }
         Question::OutOfReach {
             iteration,

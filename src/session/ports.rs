@@ -171,7 +171,12 @@ pub enum Question {
         is_compromised: bool,
     },
     /// The key of a subject is destroyed, and its private content is lost for good.
-    Erasure(Digest),
+    Erasure {
+        /// The subject.
+        subject: Digest,
+        /// Answers of models about its texts, whose keys go too.
+        answers: u64,
+    },
     /// An iteration opens under a plan that its data can never reach.
     OutOfReach {
         /// The iteration.

@@ -14,6 +14,7 @@ use crate::error::SessionError;
 use crate::judge::live::AskTerms;
 use crate::judge::live::Tariff;
 use crate::judge::live_rows::LiveRows;
+use crate::listing;
 
 /// Bytes of a request for each token of it, in tenths, where nothing is known of the judge's tokens.
 const BYTES_PER_TEN_TOKENS: u64 = 36;
@@ -50,7 +51,7 @@ fn known(ledger: &Ledger, judge: &JudgeId) -> Result<(u64, [u64; 2]), SessionErr
         kind: Kind::CallRecorded,
         takes: &|_| true,
     };
-    ledger.each_of_kind::<SessionError>(&of, (0, ledger.size()), |read| {
+    listing::each::<SessionError>(ledger, &of, (0, ledger.size()), |read| {
         let Payload::CallRecorded(said) = &read.event.payload else {
             return Ok(true);
         };
