@@ -101,25 +101,34 @@ impl From<IterationError> for CliError {
             IterationError::Unverified { .. } => {
                 refused("clover judge run --judge ID --rows PATH --known FILE")
             }
-            IterationError::NoCards(_) => refused("clover iterate cards ID"),
-            IterationError::JudgedKey(_) => refused("clover key new NAME --role optimizer"),
-            IterationError::NoDevCalls(_) => refused("clover patch list"),
-            IterationError::NoRun { .. } => Self::not_found(message, "clover synth list"),
-            IterationError::OtherRun { run, .. } => {
-                refused(&format!("clover synth show {}", shell::word(run)))
-            }
-            IterationError::Leak { .. } | IterationError::View(_) => {
-                refused("clover log --kind card.published")
-            }
-            IterationError::LeakUnread { .. } => refused("clover doctor"),
-            IterationError::Optimizer(_) => Self::refused(
-                message,
-                "the same command goes on once the optimizer answers",
-            ),
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),
             IterationError::UnknownManifest(_) => Self::not_found(message, PLANS),
+            error => of_optimizer(error, message),
         }
+    }
+}
+
+/// Why a run of an optimizer did not go on.
+fn of_optimizer(error: &IterationError, message: String) -> CliError {
+    match error {
+        IterationError::NoCards(_) => CliError::refused(message, "clover iterate cards ID"),
+        IterationError::JudgedKey(_) => {
+            CliError::refused(message, "clover key new NAME --role optimizer")
+        }
+        IterationError::NoDevCalls(_) => CliError::refused(message, "clover patch list"),
+        IterationError::NoRun { .. } => CliError::not_found(message, "clover synth list"),
+        IterationError::OtherRun { run, .. } => {
+            CliError::refused(message, format!("clover synth show {}", shell::word(run)))
+        }
+        IterationError::Leak { .. } | IterationError::View(_) => {
+            CliError::refused(message, "clover log --kind card.published")
+        }
+        IterationError::Optimizer(_) => CliError::refused(
+            message,
+            "the same command goes on once the optimizer answers",
+        ),
+        _ => CliError::refused(message, "clover doctor"),
     }
 }
