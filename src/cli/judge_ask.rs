@@ -76,7 +76,7 @@ pub(super) struct Args {
     /// Open at once, at most
     #[arg(short = 'j', value_name = "N")]
     pub open_max: Option<u32>,
-    /// The variable that holds the key; or --key-file FILE, which nobody else may read
+    /// The variable that holds the key; or --key-file FILE
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     pub key_env: Option<String>,
     /// The file that holds the key, which nobody else may read
