@@ -76,6 +76,7 @@ pub struct Terms<'a> {
 ///
 /// # Errors
 /// The code of what it failed.
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn checked(bench: &Bench, yaml: &str) -> Result<(Patch, CheckedPatch), CandidateCode> {
     let found = bench.check(yaml.as_bytes(), None);
     let (patch, checked) = found.map_err(|fault| {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_event::id::Text;
 use clover_event::payload::card::Direction;
 use clover_event::payload::card::PublicCard;
 use clover_event::payload::card::SliceClass;
@@ -157,10 +158,26 @@ fn moves(rubric: &Rubric, path: &str, topics: &BTreeSet<String>) -> Vec<Move> {
     }
 }
 
+/// A move as a document of a patch.
+fn document(family: Family, of: &Move, id: &str) -> String {
+    let mut changes = String::new();
+    for (path, value) in &of.changes {
+        changes += &match path.rsplit_once('.').filter(|_| of.appends) {
+            Some((above, leaf)) => format!("    {above}:\n      {leaf}+: {value}\n"),
+            None => format!("    {path}: {value}\n"),
+        };
+    }
+    let family = family.as_str();
+    format!(
+        "patch:\n  family: {family}\n  id: {id}\n  rationale: a search over the paths that residual cards name\n  \
+         changes:\n{changes}  constraints:\n    max_tokens_added: 150\n    affects_rescore: false\n"
+    )
+}
+
 impl Search<'_> {
     /// What a move is worth by what the view says; `None` for one that is no patch.
     fn known(&self, family: Family, of: &Move) -> Option<(Digest, KnownWorth)> {
-        let yaml = self.document(family, of, "x-1");
+        let yaml = document(family, of, "x-1");
         let (_, checked) = answer::checked(&self.bench, &yaml).ok()?;
         let CheckedPatch { hash, .. } = checked;
         let known = match self.worth.get(&hash) {
@@ -171,25 +188,10 @@ impl Search<'_> {
         Some((hash, known))
     }
 
-    fn document(&self, family: Family, of: &Move, id: &str) -> String {
-        let mut changes = String::new();
-        for (path, value) in &of.changes {
-            changes += &match path.rsplit_once('.').filter(|_| of.appends) {
-                Some((above, leaf)) => format!("    {above}:\n      {leaf}+: {value}\n"),
-                None => format!("    {path}: {value}\n"),
-            };
-        }
-        let family = family.as_str();
-        format!(
-            "patch:\n  family: {family}\n  id: {id}\n  rationale: a search over the paths that residual cards name\n  \
-             changes:\n{changes}  constraints:\n    max_tokens_added: 150\n    affects_rescore: false\n"
-        )
-    }
-
     /// A move as a candidate.
     fn candidate(&self, path: &SearchPath, (hash, of): (Digest, &Move)) -> CardsCandidate {
         let name = canon::digest(ID_LABEL, &(self.view.iteration.as_str(), hash)).to_hex();
-        let yaml = self.document(path.family, of, &format!("cards-{}", &name[..12]));
+        let yaml = document(path.family, of, &format!("cards-{}", &name[..12]));
         let leaves = of.changes.keys().map(|path| {
             let leaf = path.rsplit('.').next();
             leaf.unwrap_or(path)
@@ -206,7 +208,7 @@ impl Search<'_> {
     fn paths(&self) -> Vec<SearchPath> {
         let mut found: Vec<SearchPath> = Vec::new();
         for (digest, card) in ranked(self.view) {
-            let mut named: Vec<&str> = card.candidate_paths.iter().map(|of| of.as_str()).collect();
+            let mut named: Vec<&str> = card.candidate_paths.iter().map(Text::as_str).collect();
             named.sort_by_key(|path| rank_of(path));
             for name in named {
                 if let Some(known) = found.iter_mut().find(|of| of.name == name) {
@@ -297,7 +299,7 @@ pub fn answer(view: &OptimizerView) -> Vec<u8> {
     let mut candidates = Vec::new();
     if let Ok(rubric) = Rubric::parse(view.rubric.yaml.as_bytes()) {
         let families = view.families.iter();
-        let words = |of: &[clover_event::id::Text]| -> BTreeSet<String> {
+        let words = |of: &[Text]| -> BTreeSet<String> {
             of.iter().map(|text| text.as_str().to_owned()).collect()
         };
         let search = Search {

@@ -94,13 +94,20 @@ pub fn best(n: usize, known: &dyn Fn(usize) -> KnownWorth) -> Option<(usize, i64
 mod tests {
     use super::*;
 
+    fn as_worth(at: usize) -> i64 {
+        i64::try_from(at).unwrap()
+    }
+
     /// Places that a search tries where value `at` is worth `worth(at)`.
     fn tried(n: usize, worth: impl Fn(usize) -> i64) -> Vec<usize> {
         let mut seen: Vec<usize> = Vec::new();
         loop {
-            let known = |at: usize| match seen.contains(&at) {
-                true => KnownWorth::Worth(worth(at)),
-                false => KnownWorth::Untried,
+            let known = |at: usize| {
+                if seen.contains(&at) {
+                    KnownWorth::Worth(worth(at))
+                } else {
+                    KnownWorth::Untried
+                }
             };
             match next(n, &known) {
                 Some(at) => seen.push(at),
@@ -113,7 +120,7 @@ mod tests {
     fn a_valley_is_found_within_four_tries() {
         for n in 1..=9 {
             for lowest in 0..n {
-                let worth = |at: usize| at.abs_diff(lowest) as i64 - 100;
+                let worth = |at: usize| as_worth(at.abs_diff(lowest)) - 100;
                 let seen = tried(n, worth);
                 assert!(
                     seen.len() <= 4 && seen.first() == Some(&(n / 2)),
@@ -129,7 +136,7 @@ mod tests {
     #[test]
     fn every_place_is_tried_once_and_the_search_ends() {
         for n in 1..=9 {
-            for worth in [|_| 0, |at: usize| at as i64, |at: usize| -(at as i64)] {
+            for worth in [|_| 0, as_worth, |at: usize| -as_worth(at)] {
                 let mut seen = tried(n, worth);
                 seen.sort_unstable();
                 let before = seen.len();
@@ -143,9 +150,8 @@ mod tests {
     fn what_makes_nothing_better_is_never_the_best() {
         let known = |at: usize| match at {
             0 => KnownWorth::Worth(5),
-            1 => KnownWorth::Worth(-3),
+            1 | 3 => KnownWorth::Worth(-3),
             2 => KnownWorth::Worthless,
-            3 => KnownWorth::Worth(-3),
             _ => KnownWorth::Untried,
         };
         assert_eq!(best(5, &known), Some((1, -3)));
