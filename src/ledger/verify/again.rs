@@ -130,7 +130,7 @@ impl ListedEntries {
     }
 
     /// Their positions in words.
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         let first: Vec<_> = self.first.iter().map(u64::to_string).collect();
         match self.count.saturating_sub(self.first.len() as u64) {
             0 => first.join(", "),

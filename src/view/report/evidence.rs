@@ -71,8 +71,11 @@ pub fn document(
         Cell::count(all.len() as u64),
     ));
     out.parts.push(overview(&chronicle, &all));
-    out.parts.extend(registers::of(source, kind, &chronicle));
-    out.appendices = all.iter().map(|of| chapter(&chronicle, of)).collect();
+    out.parts
+        .extend(registers::of(source, kind, (experiment, &chronicle)));
+    out.appendices = registers::behind(kind, &chronicle).into_iter().collect();
+    out.appendices
+        .extend(all.iter().map(|of| chapter(&chronicle, of)));
     // What a change is about was often said before the range.
     let from_seq = 0;
     let whole = ReportSource {
