@@ -31,7 +31,7 @@ const RUN: usize = 12;
 /// Keys of columns that say how something ended: the first of them stands behind the first column, so that
 /// no screen hides it.
 const VERDICTS: &[&str] = &[
-    "covered", "outcome", "standing", "state", "verdict", "result",
+    "covered", "outcome", "standing", "state", "status", "verdict", "result",
 ];
 
 /// What a page begins with, up to its body: its title, its style, and the policy that lets nothing else in.

@@ -28,12 +28,6 @@ impl Checker<'_> {
                     .to_owned(),
             );
         }
-        if !self.options.recompute && self.erasures.count > 0 {
-            self.notes.push(format!(
-                "subjects were erased at seq {}: --recompute says which numbers cannot be computed again since",
-                self.erasures.words()
-            ));
-        }
         (self.state.rulebook().notes)(&self.state, &mut self.notes);
         self.note_attested();
         if let Some(head) = &self.head

@@ -55,9 +55,9 @@ pub fn document(
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "This report lists the entries that support each requirement. People judge whether it is met, with the text itself at hand."
+            "This report lists the entries that support each requirement. People judge whether it is met, with the rule itself at hand."
                 .to_owned(),
-            "Evidence for a requirement is not the whole of what it asks.".to_owned(),
+            "Evidence for a requirement does not show that all of it is met.".to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
@@ -73,7 +73,7 @@ pub fn document(
     out.parts.push(overview(&chronicle, &all));
     out.parts
         .extend(registers::of(source, kind, (experiment, &chronicle)));
-    out.appendices = registers::behind(kind, &chronicle).into_iter().collect();
+    out.appendices = registers::behind(kind, &chronicle);
     out.appendices
         .extend(all.iter().map(|of| chapter(&chronicle, of)));
     // What a change is about was often said before the range.
@@ -122,7 +122,7 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
     let mut part = Chapter::new(
         "requirements",
         "Requirements",
-        "Each requirement as we read the text, with the entries that support it; the appendices have all.",
+        "Each requirement, as we read the rule, with the entries that support it. The appendices list all of them.",
     );
     let columns = [
         ("code", "requirement"),
@@ -164,7 +164,7 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
 
 /// One requirement with all of its entries.
 fn chapter(chronicle: &Chronicle, of: &Requirement) -> Chapter {
-    let mut part = Chapter::new(key(of), format!("{} {}", of.code, of.asks), "");
+    let mut part = Chapter::new(key(of), format!("{}: {}", of.code, of.asks), "");
     if !has_entries(chronicle, of) {
         part.lacks(of.code, why_not(of));
         return part;

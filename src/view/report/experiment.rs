@@ -28,7 +28,7 @@ use crate::view::gate::verdict;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::estimate;
-use crate::view::report::gate;
+use crate::view::report::gate_steps;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
@@ -221,7 +221,7 @@ fn parts(chronicle: &Chronicle, all: &[Tally], said: &[AnsweredValues]) -> Vec<C
 /// Every step that a report tells of, in the order of the log: those of patches, of gates, of values.
 fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
     let mut all = course::acts(chronicle);
-    let others = gate::steps(chronicle).into_iter();
+    let others = gate_steps::steps(chronicle).into_iter();
     for act in others.chain(estimate::acts(chronicle)) {
         if all.iter().all(|known| known.entry.seq != act.entry.seq) {
             all.push(act);

@@ -1,7 +1,5 @@
 //! The report of a gate: what was planned, what was looked at and when, how it ended, and who stood behind it.
 
-use std::collections::BTreeMap;
-
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
@@ -30,11 +28,11 @@ use crate::view::gate::facts::GateFacts;
 use crate::view::gate::page::Page;
 use crate::view::report::course;
 use crate::view::report::course::Act;
+use crate::view::report::made;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
 use crate::view::report::picked::PickedTable;
-use crate::view::report::picked::day;
 use crate::view::word;
 
 /// The versions of the plan, as they were registered.
@@ -173,7 +171,7 @@ fn registered(
             &people,
             source.state,
         )),
-        period: format!("Its plan was registered {}.", on(&chronicle, first)),
+        period: format!("Its plan was registered {}.", made::on(&chronicle, first)),
         rest: vec![
             format!("Its plan asks: {claim}."),
             if is_replaced {
@@ -207,15 +205,6 @@ fn arms(manifest: &Manifest, seq: u64) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// When something happened, in words: the day of an entry, where the range has it, and its position.
-fn on(chronicle: &Chronicle, seq: u64) -> String {
-    let found = chronicle.entries.iter().find(|entry| entry.seq == seq);
-    found.map_or_else(
-        || format!("at seq {seq}"),
-        |entry| format!("on {}, at seq {seq}", day(entry)),
-    )
-}
-
 fn head(chronicle: &Chronicle, facts: &GateFacts, missing: u64) -> DocumentHead {
     let asked = facts.plan.as_ref().map_or_else(
         || "The plan in force is not on record.".to_owned(),
@@ -245,7 +234,7 @@ fn head(chronicle: &Chronicle, facts: &GateFacts, missing: u64) -> DocumentHead 
         "Nothing is claimed of other units, judges or times than those of the plan.".to_owned();
     let ended = facts.decided.map_or_else(
         || "It is not decided.".to_owned(),
-        |of| format!("It was decided {}.", on(chronicle, of.seq)),
+        |of| format!("It was decided {}.", made::on(chronicle, of.seq)),
     );
     let planned = planned_on(chronicle, facts);
     let rest = [Some(asked), Some(evidence), sides, grade, Some(not)];
@@ -254,7 +243,7 @@ fn head(chronicle: &Chronicle, facts: &GateFacts, missing: u64) -> DocumentHead 
         people: None,
         period: format!(
             "{planned}It was opened {}. {ended}",
-            on(chronicle, facts.opened_seq)
+            made::on(chronicle, facts.opened_seq)
         ),
         rest: rest.into_iter().flatten().collect(),
         separation: Vec::new(),
@@ -267,7 +256,10 @@ fn planned_on(chronicle: &Chronicle, facts: &GateFacts) -> String {
     let mut entries = chronicle.entries.iter();
     let first = entries.find(|entry| manifest(&entry.event.payload) == Some(&facts.gate));
     first.map_or_else(String::new, |entry| {
-        format!("Its plan was registered {}. ", on(chronicle, entry.seq))
+        format!(
+            "Its plan was registered {}. ",
+            made::on(chronicle, entry.seq)
+        )
     })
 }
 
@@ -368,64 +360,6 @@ fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec
     let each = each.filter_map(|entry| Some((entry, step(entry)?)));
     each.map(|(entry, (verb, said))| act(entry, (verb, said), (id, decided)))
         .collect()
-}
-
-/// Steps of every gate in the chronicle: what the report of an experiment lists beside those of patches.
-pub(super) fn steps(chronicle: &Chronicle) -> Vec<Act<'_>> {
-    let mut plans = BTreeMap::new();
-    let mut out = Vec::new();
-    for entry in &chronicle.entries {
-        let payload = &entry.event.payload;
-        let known = |digest: &Digest| plans.get(digest).cloned();
-        let found = match payload {
-            Payload::ManifestRegistered(said) => {
-                plans.insert(said.digest, said.manifest.manifest.to_string());
-                Some((
-                    "registered the plan",
-                    said.manifest.manifest.to_string(),
-                    String::new(),
-                ))
-            }
-            Payload::ManifestAmended(said) => {
-                plans.insert(said.digest, said.manifest.manifest.to_string());
-                let reason = said.reason.as_str().to_owned();
-                Some((
-                    "amended the plan",
-                    said.manifest.manifest.to_string(),
-                    reason,
-                ))
-            }
-            Payload::ManifestCountersigned(said) => {
-                known(&said.digest).map(|plan| ("countersigned the plan", plan, String::new()))
-            }
-            Payload::ManifestDeviated(said) => {
-                known(&said.digest).map(|plan| ("deviated", plan, said.what.as_str().to_owned()))
-            }
-            Payload::GateOpened(said) => Some(("opened", said.gate.to_string(), String::new())),
-            Payload::GateDecided(said) => Some((
-                "decided",
-                said.gate.to_string(),
-                word(&said.outcome).replace('_', " "),
-            )),
-            Payload::PromotionIssued(said) => {
-                let gates: Vec<_> = said.gates.iter().map(ToString::to_string).collect();
-                Some((
-                    "promoted",
-                    gates.join(", "),
-                    format!("grade {}", word(&said.grade)),
-                ))
-            }
-            _ => None,
-        };
-        out.extend(found.map(|(verb, subject, said)| Act {
-            entry,
-            verb,
-            subject,
-            said,
-            is_since: false,
-        }));
-    }
-    out
 }
 
 /// What was done, and whether it came of the decision at `decided`.

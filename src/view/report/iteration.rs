@@ -120,10 +120,9 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
     let answer = answer_of(source, &record)?;
     let decided = std::mem::replace(&mut out.head.answer, answer.text);
     // What became of each patch, where the answer does not name them.
-    if !decided.starts_with("Accepted") {
-        out.head.rest.insert(0, decided);
-    }
-    out.head.rest.splice(0..0, figures(&record));
+    let own = (!decided.starts_with("Accepted")).then_some(decided);
+    let first = own.into_iter().chain(figures(&record));
+    out.head.rest.splice(0..0, first.collect::<Vec<_>>());
     let chronicle = source.chronicle(Some(&bundle.experiment))?;
     let acts = course::acts(&chronicle);
     let name = bundle.iteration.as_str();

@@ -18,6 +18,7 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
 use crate::view::report::made::ReportSource;
+use crate::view::report::made::seqs;
 use crate::view::report::picked::PickedTable;
 use crate::view::word;
 
@@ -107,7 +108,7 @@ fn risks(
     let mut part = Chapter::new(
         "risks",
         "Risk register, an extract",
-        "Assumptions that are not shown to hold, with who answers for going on; exploits. An appendix has the stakes by slice. Other risks are outside of a ledger.",
+        "Assumptions that are not shown to hold, with who answers for going on; exploits by their number. Appendices list stakes by slice and each exploit. Other risks are outside of a ledger.",
     );
     if let Some(now) = source.state.keyring.recorded_at {
         part.table_or(
@@ -115,22 +116,39 @@ fn risks(
             "none that was assessed is short of a pass; those that nobody assessed are not listed",
         );
     }
-    let table = EXPLOITS.of(chronicle, |_| true);
-    part.table_or(table, "no exploit was found in the range");
+    let found = seqs(chronicle.of(Kind::ExploitDiscovered));
+    part.fact(
+        [found.first(), found.last()]
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect(),
+        "exploits",
+        "Exploits that were found",
+        Cell::count(found.len() as u64),
+    );
     part
 }
 
 /// What stands behind the extracts of a framework.
-pub(super) fn behind(kind: ReportKind, chronicle: &Chronicle) -> Option<Chapter> {
-    (kind == ReportKind::Iso23894).then(|| {
-        let mut part = Chapter::new(
-            "stakes",
-            "Stakes by slice",
-            "Slices of rows as they were classified, each time: how much is at stake in each, and how many rows it holds.",
-        );
-        part.table_or(stakes(chronicle), "no slice was classified in the range");
-        part
-    })
+pub(super) fn behind(kind: ReportKind, chronicle: &Chronicle) -> Vec<Chapter> {
+    if kind != ReportKind::Iso23894 {
+        return Vec::new();
+    }
+    let mut part = Chapter::new(
+        "stakes",
+        "Stakes by slice",
+        "Slices of rows as they were classified, each time: how much is at stake in each, and how many rows it holds.",
+    );
+    part.table_or(stakes(chronicle), "no slice was classified in the range");
+    let mut exploits = Chapter::new(
+        "exploits",
+        "Exploits",
+        "Edits of answers that earned a reward which they do not merit, as attacks found them.",
+    );
+    let table = EXPLOITS.of(chronicle, |_| true);
+    exploits.table_or(table, "no exploit was found in the range");
+    vec![part, exploits]
 }
 
 /// Assumptions that were looked at and are not shown to hold.
@@ -139,6 +157,7 @@ fn assumed(source: &ReportSource<'_>, only: Option<&ExperimentId>, now: Timestam
         ("code", "assumption"),
         ("experiment", "experiment"),
         ("status", "status"),
+        ("says", "what is assumed"),
         ("waived_until", "waived until"),
         ("answers", "who answers for it"),
     ];
@@ -176,6 +195,7 @@ fn assumed(source: &ReportSource<'_>, only: Option<&ExperimentId>, now: Timestam
             Cell::text(row.code.to_string()),
             experiment.map_or(Cell::Absent, |id| Cell::text(id.to_string())),
             Cell::text(row.status.as_str()),
+            Cell::text(assumptions::entry(row.code).statement),
             until,
             answers,
         ];

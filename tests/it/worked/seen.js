@@ -7,6 +7,7 @@ axe.run(document).then((found) => {
     return hint !== null && hint.getBoundingClientRect().width > 40 && hint.getBoundingClientRect().height > 10;
   };
   const isWider = (of) => of.scrollWidth > of.clientWidth + 1;
+  const edge = (of) => Math.min(innerWidth, of.closest('.scroll')?.getBoundingClientRect().right ?? innerWidth);
   const scrollers = all('.scroll');
   const others = all('main *, header *').filter((of) => {
     const how = getComputedStyle(of).overflowX;
@@ -19,6 +20,10 @@ axe.run(document).then((found) => {
     wide: document.documentElement.scrollWidth > innerWidth,
     untold: scrollers.filter((of) => isWider(of) && !isTold(of)).concat(others.filter(isWider)).map(name),
     told: scrollers.filter((of) => !isWider(of) && isTold(of)).map(name),
-    off: all('.v').filter((of) => of.getBoundingClientRect().right > innerWidth + 1).map(name),
+    off: all('.v').filter((of) => of.getBoundingClientRect().right > edge(of) + 1).map(name),
+    cut: all('.scroll table, .scroll svg, .scroll pre').filter((of) => {
+      const [own, around] = [of, of.closest('.scroll')].map((one) => one.getBoundingClientRect());
+      return own.height < 10 || own.top < around.top - 1 || own.bottom > around.bottom + 1;
+    }).map(name),
   }, '*');
 });

@@ -94,7 +94,7 @@ pub(super) fn holds(desk: &Desk, name: &str, axe: &Path) {
     for of in &all {
         assert!(of["rules"].as_u64() > Some(10), "{name}: {of}");
         assert_eq!(of["wide"], false, "{name} is wider than its screen: {of}");
-        for key in ["axe", "untold", "told", "off"] {
+        for key in ["axe", "untold", "told", "off", "cut"] {
             let found = of[key].as_array().unwrap();
             assert!(found.is_empty(), "{name}, {key}: {of}");
         }
