@@ -57,6 +57,9 @@ impl From<SplittingError> for CliError {
                 );
                 Self::refused(message, next)
             }
+            SplittingError::Clusters(SplitError::NoTime(_)) => {
+                Self::refused(message, "the same command with --hashed")
+            }
             SplittingError::Clusters(_) => Self::refused(message, HELP),
             SplittingError::NoRows(_) => Self::not_found(
                 message,

@@ -39,6 +39,12 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover judge ask --plan plan.yaml --rows rows --account judges --cap-usd 2"
     )]
     Ask(Box<judge_ask::Args>),
+    /// End a run of judge ask that nobody goes on with: what it holds is charged
+    #[command(
+        after_help = "What was sent under its hold is not known, so the hold is charged as a whole. Its asks may be asked by a later run.\n\n\
+                      Example:\n  clover judge stop run-12"
+    )]
+    Stop(judge_ask::StopArgs),
     /// Which of two judges agrees better with the labels of the same rows
     #[command(after_help = "Example:\n  clover judge compare llm llm-2")]
     Compare(judge_compare::Args),
@@ -122,11 +128,11 @@ pub(super) struct JudgeArgs {
     /// Children that are asked side by side
     #[arg(short = 'j', value_name = "N", default_value_t = 1)]
     pub children: u16,
-    /// A program that scores; its files are part of who the judge is
+    /// A program: {"id":1,"response":…} in, {"id":1,"score":0.7} out, a line each; its files are part of who the judge is
     #[arg(
         last = true,
         value_name = "COMMAND",
-        help = "A program that scores; its files are part of who the judge is"
+        help = r#"A program: {"id":1,"response":…} in, {"id":1,"score":0.7} out, a line each; its files are part of who the judge is"#
     )]
     pub command: Vec<String>,
 }
@@ -217,6 +223,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Run(args) => score(ctx, args),
         Verb::Ask(args) => judge_ask::run(ctx, args),
+        Verb::Stop(args) => judge_ask::stop(ctx, args),
         Verb::Compare(args) => judge_compare::run(ctx, args),
         Verb::List => list(ctx),
         Verb::RescoreCheck(args) => check(ctx, args),

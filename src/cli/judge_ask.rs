@@ -13,6 +13,8 @@ use crate::cli::intake_files::Scores;
 use crate::cli::judge_rows;
 use crate::event::id::AccountId;
 use crate::event::id::JudgeId;
+use crate::event::id::RunId;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::model::dialect;
 use crate::num::Count;
@@ -22,7 +24,9 @@ use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
 use crate::session::judge::live;
+use crate::session::judge::live::AskTerms;
 use crate::session::judge::live::LiveTerms;
+use crate::session::judge::live_stop;
 use crate::view::View;
 use crate::view::judge_ask as views;
 use crate::workflow::ask::dispatch::DispatchRules;
@@ -78,9 +82,33 @@ pub(super) struct Args {
     /// The file that holds the key, which nobody else may read
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+    /// Say what it would ask and cost; send and record nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask before more than a dollar, or a thousand asks
     #[arg(long)]
     pub yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct StopArgs {
+    /// The run, as `clover status` names it
+    pub run: String,
+    /// Do not ask before
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Ends a run that nobody goes on with.
+pub(super) fn stop(ctx: &mut Ctx<'_>, args: &StopArgs) -> Result<View, CliError> {
+    let run = RunId::new(args.run.as_str()).map_err(|error| {
+        CliError::usage(format!("run {:?}: {error}", args.run), "clover status")
+    })?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let again = format!("clover judge stop {}", shell::word(&run));
+    let mut ports = ctx.ports().with_consent(args.yes, again);
+    let stop = live_stop::stop(&mut ports, &home, &mut ledger, &run)?;
+    Ok(views::ended(&stop))
 }
 
 /// How the judge is asked: as the file of its plan says, or the options. A seed is asked for where the dialect takes one.
@@ -156,7 +184,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         args.cap_usd.as_deref().map(cap).transpose()?,
     );
     let prompt = judge_rows::told(ctx, args.prompt.as_deref())?;
-    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let (home, mut ledger) = if args.dry_run {
+        home::open_to_read(ctx)?
+    } else {
+        home::open_to_write(ctx)?
+    };
     let experiment = current::experiment(ctx, &home, ledger.state(), args.experiment.as_deref())?;
     let plan = plan(ctx, args, &ledger)?;
     let endpoints = ledger.state().fold::<Endpoints>();
@@ -171,12 +203,6 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     } else {
         intake_files::rows(ctx, &pepper, &args.rows, policy, (Scores::Asked, &[]))?
     };
-    let key = endpoint::key_of(
-        ctx,
-        &said,
-        (args.key_env.as_deref(), args.key_file.as_deref()),
-    )?;
-    let mut desk = endpoint::desk(&said, key, HELP)?;
     let judge = plan.judge.clone();
     let spec = JudgeSpec {
         judge: judge.clone(),
@@ -187,19 +213,32 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     let assignment = Assignment::new(experiment, spec, pepper, rows, 1);
     let assignment = assignment.as_registered(&ledger)?;
-    let terms = LiveTerms {
+    let asks = AskTerms {
         account,
         cap,
-        desk: &mut desk,
         plan,
+        wire,
+    };
+    if args.dry_run {
+        let outlook = live::outlook(&home, &ledger, assignment, &asks)?;
+        return Ok(views::foreseen(judge, &asks.plan, &outlook));
+    }
+    let from = (args.key_env.as_deref(), args.key_file.as_deref());
+    let key = endpoint::key_of(ctx, &said, from)?;
+    let mut desk = endpoint::desk(&said, key, HELP)?;
+    let terms = LiveTerms {
+        asks,
+        desk: &mut desk,
         rules: DispatchRules {
             open_max: args.open_max,
             ..DispatchRules::default()
         },
-        wire,
         yes: args.yes,
     };
-    let mut ports = ctx.ports().with_interrupts()?;
+    let mut ports = ctx
+        .ports()
+        .with_consent(args.yes, "the same command with")
+        .with_interrupts()?;
     let counts = live::run(&mut ports, &home, &mut ledger, assignment, terms)?;
     Ok(views::asked(judge, &counts))
 }

@@ -20,7 +20,6 @@ fn live(message: String, error: &JudgingError) -> CliError {
         JudgingError::NoEndpoint(_) => CliError::not_found(message, "clover endpoint list"),
         JudgingError::UnknownAccount(_) => CliError::not_found(message, "clover budget list"),
         JudgingError::NoAccount => CliError::usage(message, "the same command with --account ID"),
-        JudgingError::NeedsYes { .. } => CliError::usage(message, "the same command with --yes"),
         JudgingError::Overlong { .. } => CliError::input(message, "clover judge ask --help"),
         JudgingError::NoCall { .. } => CliError::integrity("damaged", message, "clover verify"),
         JudgingError::Unpriced { .. } => CliError::refused(message, "clover price import --help"),
@@ -37,7 +36,7 @@ fn live(message: String, error: &JudgingError) -> CliError {
         }
         JudgingError::OtherRows(_) => CliError::refused(
             message,
-            "the same command with the rows that it was opened with",
+            "the same command with the rows that it was opened with; without them, clover judge stop --help",
         ),
         _ => CliError::refused(message, "clover status"),
     }
@@ -74,12 +73,15 @@ impl From<JudgingError> for CliError {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
+            JudgingError::NoRun(_) => Self::not_found(message, "clover status"),
+            JudgingError::RunEnded(_) => {
+                Self::refused(message, "clover log --kind judge_run.closed")
+            }
             JudgingError::NoEndpoint(_)
             | JudgingError::UnknownAccount(_)
             | JudgingError::NoAccount
             | JudgingError::Unpriced { .. }
             | JudgingError::NoSpender { .. }
-            | JudgingError::NeedsYes { .. }
             | JudgingError::Overlong { .. }
             | JudgingError::NoCall { .. }
             | JudgingError::Busy(_)

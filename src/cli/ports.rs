@@ -35,7 +35,9 @@ use crate::session::ports::Watcher;
 use crate::session::ports::Work;
 use crate::view::Exit;
 use crate::view::iterate::reach as reaches;
+use crate::view::judge_ask::dollars;
 use crate::view::key::fingerprint;
+use crate::view::text::thousands;
 use crate::workflow::judge::Judge;
 
 /// A command's ports: what its options say of keys and consent.
@@ -300,8 +302,15 @@ fn asked(question: &Question, outlook: &str) -> String {
             };
             format!("{verb} key {key} of {holder} ({roles})")
         }
-        Question::Erasure(subject) => {
-            format!("destroy the key of subject {subject}; its private content is lost for good")
+        Question::Erasure { subject, answers } => {
+            let too = match answers {
+                0 => String::new(),
+                1 => "; so is the answer of a model about it".to_owned(),
+                _ => format!("; so are {answers} answers of models about it"),
+            };
+            format!(
+                "destroy the key of subject {subject}; its private content is lost for good{too}"
+            )
         }
         Question::OutOfReach {
             iteration,
@@ -318,10 +327,17 @@ fn asked(question: &Question, outlook: &str) -> String {
             peek,
             amount,
             period,
-            ..
-        } => format!(
-            "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}"
-        ),
+            account,
+            signed_by,
+            purpose,
+        } => {
+            let by = signed_by
+                .as_ref()
+                .map_or_else(String::new, |of| format!(" under the key of {of}"));
+            format!(
+                "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}; charged to {account}{by}, for {purpose}"
+            )
+        }
         Question::Seal {
             design,
             labels,
@@ -331,6 +347,34 @@ fn asked(question: &Question, outlook: &str) -> String {
             "seal {labels} labels in {design} for good: a charged peek alone opens them{}",
             without_probe(unprobed, *policies)
         ),
+        Question::Spend {
+            account,
+            asks,
+            most,
+        } => {
+            let asks = thousands(*asks);
+            match account {
+                Some(account) => {
+                    let most = dollars(*most);
+                    format!("send {asks} asks that may cost {account} up to {most}")
+                }
+                None => format!("send {asks} asks"),
+            }
+        }
+        Question::StopRun {
+            account,
+            held_asks,
+            run,
+            unknown,
+        } => {
+            let charged = account.as_ref().map_or_else(String::new, |account| {
+                let unknown = dollars(*unknown);
+                format!(
+                    "; {account} is charged {unknown} for {held_asks} asks that may have been sent"
+                )
+            });
+            format!("end {run}: nothing goes on in it{charged}")
+        }
         Question::Rulebook(version) => format!(
             "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
         ),

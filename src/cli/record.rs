@@ -23,6 +23,7 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::projection::budgets::Budgets;
 use crate::session::SessionError;
+use crate::session::charges;
 use crate::session::kept;
 use crate::view::Exit;
 use crate::view::View;
@@ -134,7 +135,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let command = command(ctx, &args.event)?;
     match &args.out {
         Some(out) => append_kept(ctx, &command, out, args.dry_run),
-        None => one(ctx, command, args.dry_run),
+        None if args.dry_run || !charges::is_label(&command) => one(ctx, command, args.dry_run),
+        None => {
+            let (_, mut ledger) = home::open_to_write(ctx)?;
+            let signer = signer(ctx, &ledger, &command.payload)?;
+            let appended = charges::append_label(&mut ctx.ports(), &mut ledger, &command, &signer)?;
+            Ok(submit::answer(&ledger, &[command], &appended))
+        }
     }
 }
 
@@ -215,6 +222,9 @@ fn append_kept(
         );
     }
     let path = ctx.path(out);
+    if charges::is_label(command) {
+        charges::charge_label(&mut ctx.ports(), &mut ledger, command, &signer)?;
+    }
     let submission = kept::append(&mut ctx.ports(), &mut ledger, command, &signer, &path);
     let submission = submission.map_err(|error| {
         let is_kept = matches!(error, SessionError::Unsent(_));

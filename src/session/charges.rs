@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use clover_event::Payload;
 use clover_event::id::AccountId;
 use clover_event::id::EventId;
 use clover_event::id::JudgeId;
@@ -167,6 +168,62 @@ pub(crate) fn unspent(
         is_of_now && pays && !spent.contains_key(&id.0.to_hex())
     });
     open.next().map(|(id, _)| *id)
+}
+
+/// Appends one label that a person said by hand, with what it costs where an account of labels is open: both stand, or
+/// neither.
+///
+/// # Errors
+/// As [`Payer::find`], and what the rules say of the label; then nothing was appended or charged.
+pub fn append_label(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    command: &Command,
+    signer: &Signer,
+) -> Result<Vec<AppendedEvent>, SessionError> {
+    append::permitted(ledger, command, signer)?;
+    let Some(payer) = label_payer(ports, ledger, command)? else {
+        return append::append(ports, ledger, std::slice::from_ref(command), signer);
+    };
+    let label = (command.clone(), signer);
+    let mut appended = append::append_each(ports, ledger, &[payer.charge(1), label])?;
+    Ok(appended.split_off(1))
+}
+
+/// Charges one label that a person is about to say by hand, where an account of labels is open.
+///
+/// # Errors
+/// As [`Payer::find`], and what the rules say of the label; then nothing was charged.
+pub fn charge_label(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    command: &Command,
+    signer: &Signer,
+) -> Result<(), SessionError> {
+    append::permitted(ledger, command, signer)?;
+    match label_payer(ports, ledger, command)? {
+        Some(payer) => payer.pay(ledger, 1),
+        None => Ok(()),
+    }
+}
+
+/// Who pays for one label, where an account of labels is open.
+fn label_payer(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    command: &Command,
+) -> Result<Option<Payer>, SessionError> {
+    let experiment = command.experiment.as_ref();
+    let purpose = experiment.map_or_else(|| "a label".to_owned(), |of| format!("labels of {of}"));
+    Payer::find(ports, ledger, LABEL, (1, &purpose))
+}
+
+/// Whether a command says a label of a person, open or sealed.
+pub fn is_label(command: &Command) -> bool {
+    matches!(
+        command.payload,
+        Payload::LabelRecorded(_) | Payload::LabelSealed(_)
+    )
 }
 
 /// Who pays for calls of a judge: the built-in one costs nothing.

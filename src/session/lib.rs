@@ -12,7 +12,7 @@ pub mod accounts;
 pub mod append;
 pub mod backup;
 pub mod calibrators;
-pub(crate) mod charges;
+pub mod charges;
 pub mod chronicle;
 pub mod confirm;
 pub mod custody;

@@ -12,6 +12,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::ManifestId;
 use clover_event::id::PolicyId;
+use clover_event::id::RunId;
 use clover_event::payload::Role;
 use clover_event::payload::Roles;
 use clover_event::payload::judge::ScoreConflict;
@@ -168,7 +169,12 @@ pub enum Question {
         is_compromised: bool,
     },
     /// The key of a subject is destroyed, and its private content is lost for good.
-    Erasure(Digest),
+    Erasure {
+        /// The subject.
+        subject: Digest,
+        /// Answers of models about its texts, whose keys go too.
+        answers: u64,
+    },
     /// An iteration opens under a plan that its data can never reach.
     OutOfReach {
         /// The iteration.
@@ -180,6 +186,10 @@ pub enum Question {
     },
     /// A peek at sealed labels is charged, and the labels are opened.
     Peek {
+        /// The account that is charged.
+        account: String,
+        /// The holder of the key that signs the charge, where the ledger names one.
+        signed_by: Option<String>,
         /// The labels' design.
         design: String,
         /// How many labels are opened.
@@ -205,6 +215,26 @@ pub enum Question {
         policies: usize,
         /// Those of them of which the design has no probe.
         unprobed: Vec<PolicyId>,
+    },
+    /// A judge behind HTTP is asked, for more than nobody needs to agree to.
+    Spend {
+        /// The account that pays; none at a free endpoint.
+        account: Option<String>,
+        /// How many asks.
+        asks: u64,
+        /// What they may cost at most, in millionths of a dollar.
+        most: u64,
+    },
+    /// A run of a judge behind HTTP ends though asks are left, and what is held for it is charged as a whole.
+    StopRun {
+        /// The account that is charged; none at a free endpoint.
+        account: Option<String>,
+        /// Asks that are held for and came to nothing on record.
+        held_asks: u64,
+        /// The run.
+        run: RunId,
+        /// What is charged for them though nobody knows it to be spent, in millionths of a dollar.
+        unknown: u64,
     },
     /// A rulebook judges every entry from here on, and no older one can be adopted again.
     Rulebook(u32),

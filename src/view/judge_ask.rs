@@ -8,11 +8,14 @@ use crate::event::id::JudgeId;
 use crate::event::payload::model_runs::RunEnd;
 use crate::num::Micro;
 use crate::session::judge::live::LiveCounts;
+use crate::session::judge::live_outlook::LiveOutlook;
+use crate::session::judge::live_stop::RunStop;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::endpoint;
 use crate::view::text::thousands;
 use crate::workflow::ask::dispatch::StopReason;
+use crate::workflow::ask::judged::JudgePlan;
 
 /// What a run of a judge behind HTTP came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,7 +57,8 @@ fn exit(of: &LiveCounts) -> Exit {
     }
 }
 
-fn dollars(micro: u64) -> String {
+/// An amount in dollars.
+pub fn dollars(micro: u64) -> String {
     let micro = i64::try_from(micro).ok().and_then(Micro::new);
     micro.map_or_else(|| "more".to_owned(), |of| format!("${of}"))
 }
@@ -119,4 +123,156 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         view.next = vec!["clover log --kind call.recorded".to_owned()];
     }
     view
+}
+
+/// What a run would ask and cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JudgeAskOutlook {
+    /// The judge.
+    pub judge: JudgeId,
+    /// The model that would be asked, and the endpoint.
+    pub model: String,
+    /// The endpoint.
+    pub endpoint: String,
+    /// Rows that have a score.
+    pub already: u64,
+    /// Rows that were missed before, and about which nobody asks again.
+    pub missed_before: u64,
+    /// Asks that would be sent.
+    pub asks: u64,
+    /// Tokens of input that they would probably have.
+    pub tokens_input: u64,
+    /// Tokens of output that they would probably have.
+    pub tokens_output: u64,
+    /// Calls of the judge on record whose tokens say so; 0 where bytes and the limit of answers do.
+    pub calls: u64,
+    /// What they would probably cost, in millionths of a dollar; `null` at a free endpoint.
+    pub cost_usd_micro: Option<u64>,
+    /// The most that they may cost, in millionths of a dollar; `null` at a free endpoint.
+    pub most_usd_micro: Option<u64>,
+    /// The account that pays.
+    pub account: Option<String>,
+    /// What is left there, in millionths of a dollar.
+    pub left_usd_micro: Option<u64>,
+    /// The most that the run may cost, in millionths of a dollar.
+    pub cap_usd_micro: Option<u64>,
+}
+
+/// What a run would ask and cost; nothing was sent.
+pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
+    let facts = JudgeAskOutlook {
+        judge,
+        model: plan.model.clone(),
+        endpoint: plan.endpoint.to_string(),
+        already: of.already,
+        missed_before: of.missed_before,
+        asks: of.asks,
+        tokens_input: of.tokens[0],
+        tokens_output: of.tokens[1],
+        calls: of.calls,
+        cost_usd_micro: of.cost.map(|[cost, _]| cost),
+        most_usd_micro: of.cost.map(|[_, most]| most),
+        account: of.account.as_ref().map(|(name, _)| name.clone()),
+        left_usd_micro: of.account.as_ref().map(|(_, left)| *left),
+        cap_usd_micro: of.cap,
+    };
+    let whence = if facts.calls > 0 {
+        format!("as its {} calls on record had", thousands(facts.calls))
+    } else {
+        "a guess by the bytes of the requests".to_owned()
+    };
+    let mut pairs = vec![
+        (
+            "judge",
+            format!("{} · {} at {}", facts.judge, facts.model, facts.endpoint),
+        ),
+        (
+            "asks",
+            format!(
+                "{}; {} rows have a score, {} were missed before",
+                thousands(facts.asks),
+                thousands(facts.already),
+                thousands(facts.missed_before)
+            ),
+        ),
+        (
+            "tokens",
+            format!(
+                "about {} of input, {} of output; {whence}",
+                thousands(facts.tokens_input),
+                thousands(facts.tokens_output)
+            ),
+        ),
+    ];
+    pairs.push((
+        "cost",
+        match of.cost {
+            Some([cost, most]) => format!("about {}, at most {}", dollars(cost), dollars(most)),
+            None => "nothing: the endpoint is free".to_owned(),
+        },
+    ));
+    if let Some((account, left)) = &of.account {
+        let cap = of
+            .cap
+            .map_or_else(String::new, |cap| format!(", cap {}", dollars(cap)));
+        pairs.push((
+            "account",
+            format!("{account}: {} left{cap}", dollars(*left)),
+        ));
+    }
+    let mut view = View::of(&facts).with_verdict("dry_run");
+    view.pairs(pairs);
+    view.sentence("Nothing was sent and nothing is on record.");
+    let most = of.cost.map_or(0, |[_, most]| most);
+    let room = of.account.as_ref().map_or(u64::MAX, |(_, left)| *left);
+    if most > room.min(of.cap.unwrap_or(u64::MAX)) {
+        view.sentence("The most that it may cost is more than there is room for: then the run stops with exit 11, and goes on once there is more.");
+    }
+    view.with_next("the same command without --dry-run")
+}
+
+/// The end of a run that nobody goes on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JudgeRunStop {
+    /// The run.
+    pub run: String,
+    /// Asks without a call.
+    pub left: u64,
+    /// Those of them that were held for: nobody knows whether they were sent.
+    pub held_asks: u64,
+    /// What the run was charged in all, in millionths of a dollar.
+    pub settled_usd_micro: u64,
+    /// The part of it that nobody knows to be spent, of its last hold, in millionths of a dollar.
+    pub unknown_usd_micro: u64,
+}
+
+/// What the end of a run came to.
+pub fn ended(of: &RunStop) -> View {
+    let facts = JudgeRunStop {
+        run: of.run.to_string(),
+        left: of.left,
+        held_asks: of.held_asks,
+        settled_usd_micro: of.settled,
+        unknown_usd_micro: of.unknown,
+    };
+    let mut view = View::of(&facts).with_verdict("stopped");
+    view.pairs([
+        ("run", facts.run),
+        (
+            "left",
+            format!("{} asks without a call", thousands(facts.left)),
+        ),
+        (
+            "charged",
+            format!(
+                "{}, of which {} for {} asks that may have been sent",
+                dollars(facts.settled_usd_micro),
+                dollars(facts.unknown_usd_micro),
+                thousands(facts.held_asks)
+            ),
+        ),
+    ]);
+    view.with_next("clover budget list")
 }

@@ -165,7 +165,12 @@ pub fn requested(request: &KeyRequest, key_file: &Path, out: &Path) -> View {
     view.sentence(
         "Read the fingerprint to the owner by voice: the file alone does not say who sent it.",
     );
-    view.with_next(format!("clover key admit {}", shell::word(&out.display())))
+    // The owner has the file by its name, in a folder of their own.
+    let name = out.file_name().map_or(out.as_os_str(), |name| name);
+    view.with_next(format!(
+        "clover key admit {}",
+        shell::word(&name.to_string_lossy())
+    ))
 }
 
 /// Who asks for what, for the owner to read before the answer.

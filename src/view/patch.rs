@@ -21,8 +21,11 @@ use crate::ledger::AppendedEvent;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::decisions;
+use crate::projection::iterations::CandidateState;
+use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::projection::iterations::PatchRecord;
+use crate::projection::releases::Releases;
 use crate::report::shown;
 use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
@@ -160,7 +163,7 @@ pub struct PatchListing {
     pub family: PatchFamilyId,
     /// Its code length.
     pub kappa: u64,
-    /// What became of it: `proposed`, `rejected` or `withdrawn`.
+    /// What became of it: `proposed`, `rejected`, `withdrawn`, `accepted`, or `committed` once a prompt has it.
     pub state: &'static str,
     /// The entry that proposed it.
     pub seq: u64,
@@ -323,6 +326,32 @@ fn counts(of: &PatchRecord) -> ReviewCounts {
     }
 }
 
+/// What became of a patch, its release too.
+fn standing(
+    state: &State,
+    (it, id): (&Iteration, &IterationId),
+    (patch, of): (&PatchId, &PatchRecord),
+) -> &'static str {
+    let releases = state.fold::<Releases>().of(&it.experiment);
+    let mut all = releases
+        .into_iter()
+        .flat_map(|all| all.acceptances.values());
+    let accepted = all.find(|made| made.iteration == *id && made.patch == *patch);
+    match accepted {
+        _ if of.state != CandidateState::Proposed => of.state.as_str(),
+        Some(made)
+            if state
+                .fold::<Releases>()
+                .committed(&it.experiment, made.id)
+                .is_some() =>
+        {
+            "committed"
+        }
+        Some(_) => "accepted",
+        None => of.state.as_str(),
+    }
+}
+
 /// Proposed patches, of one iteration where it is named.
 pub fn list(state: &State, iteration: Option<&IterationId>) -> View {
     let all = state.fold::<Iterations>().by_id.iter();
@@ -334,7 +363,7 @@ pub fn list(state: &State, iteration: Option<&IterationId>) -> View {
             iteration: id.clone(),
             family: of.family.clone(),
             kappa: of.kappa,
-            state: of.state.as_str(),
+            state: standing(state, (it, id), (patch, of)),
             seq: of.seq,
             patch_hash: of.patch_hash,
             result_hash: of.result_hash,

@@ -206,7 +206,8 @@ shapes! {
     "iterate score": AndDue<steps::RescoreCounts> | AndDue<steps::UnaskedJudge> | AndDue<steps::NoStep>;
     "iterate seal": AndDue<gates::SealedHypotheses> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
-    "judge ask": judge_ask::JudgeAskCounts;
+    "judge ask": judge_ask::JudgeAskCounts | judge_ask::JudgeAskOutlook;
+    "judge stop": judge_ask::JudgeRunStop;
     "judge compare": judge_compare::JudgesCompared;
     "judge drift": judge_drift::DriftFacts;
     "judge list": judge::JudgeList;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::event::payload::Role;
 use crate::ground::sign::Signer;
 use crate::ledger::Ledger;
 use crate::session::Home;
@@ -138,8 +139,18 @@ pub fn founded(
         view.events = vec![first.event.id.to_string()];
     }
     view.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    view.with_next("clover key new NAME --role scorer")
-        .with_next("clover status")
+    // A key of every role needs no other to begin with.
+    let others = [Role::Registrar, Role::Scorer, Role::Labeler];
+    let lacks = others
+        .iter()
+        .filter(|role| keyring.live_with(**role).next().is_none());
+    let lacks: Vec<String> = lacks.map(ToString::to_string).collect();
+    let next = if lacks.is_empty() {
+        "clover experiment register NAME --title TITLE --purpose WHY".to_owned()
+    } else {
+        format!("clover key new NAME --role {}", lacks.join(","))
+    };
+    view.with_next(next).with_next("clover status")
 }
 
 /// Checks, one a line.

@@ -301,7 +301,8 @@ pub(super) fn write(
             .iter_mut()
             .filter(|open| open.table.kinds.contains(&said.event.kind()))
         {
-            table.row(said, &found)?;
+            let withholds = |column: &str| extract.withholds(said.seq, column);
+            table.row(said, &found, &withholds)?;
             rows += 1;
         }
         Ok(())
@@ -317,7 +318,12 @@ pub(super) fn write(
 }
 
 impl OpenTable<'_> {
-    fn row(&mut self, said: &RecordedEvent, found: &Value) -> Result<(), ExportError> {
+    fn row(
+        &mut self,
+        said: &RecordedEvent,
+        found: &Value,
+        withholds: &dyn Fn(&str) -> bool,
+    ) -> Result<(), ExportError> {
         self.line.clear();
         let event = &said.event;
         let experiment = event
@@ -338,7 +344,7 @@ impl OpenTable<'_> {
         }
         for &column in self.table.columns {
             let pointed = found.pointer(&format!("/{column}"));
-            match pointed {
+            match pointed.filter(|_| !withholds(column)) {
                 None | Some(Value::Null) => self.line.push(','),
                 Some(Value::String(text)) => self.cell(text),
                 Some(number) if column.ends_with(MICRO) => {
@@ -424,6 +430,16 @@ pub(super) fn columns(table: &CsvTable) -> impl Iterator<Item = (String, &'stati
         .chain(own)
 }
 
+/// Whether a column gives a value or a difference away.
+pub(super) fn is_of_level(column: &str) -> bool {
+    let (first, last) = (column.split('/').next(), column.rsplit('/').next());
+    matches!(first, Some("interval" | "bounds" | "conservative"))
+        || matches!(
+            last,
+            Some("estimate" | "se" | "df" | "difference" | "p" | "p_adjusted")
+        )
+}
+
 /// `interval/low` is `interval_low`, `terms/alpha_micro` is `alpha`.
 fn name(column: &str) -> String {
     let column = column.strip_prefix("terms/").unwrap_or(column);
@@ -455,7 +471,8 @@ fn metadata(extract: &Extract<'_>) -> Value {
     json!({
         "@context": "http://www.w3.org/ns/csvw",
         "rdfs:comment": "Every row is one signed event: seq is its position in the log, event its SHA-256. \
-                         Text that begins like a formula has an apostrophe before it.",
+                         Text that begins like a formula has an apostrophe before it. \
+                         Numbers of a value that is refused now are empty.",
         "dc:source": extract.origin(),
         "tables": TABLES.iter().map(table).collect::<Vec<_>>(),
     })

@@ -20,6 +20,7 @@ mod spdx;
 pub use csv::CsvText;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::io::Write;
 use std::path::Path;
@@ -221,6 +222,8 @@ pub struct RecordedAnswers {
     pub values: Vec<ValuesAnswer>,
     /// Of gates that were decided.
     pub gates: BTreeMap<ManifestId, GateAnswer>,
+    /// Positions of recorded values and differences that the verbs which answer withhold now.
+    pub withheld: BTreeSet<u64>,
 }
 
 /// What `clover estimate` says of the values of a judge.
@@ -315,6 +318,11 @@ impl Extract<'_> {
             Ok(())
         })?;
         Ok(all)
+    }
+
+    /// Whether a column of an event is left empty: a number of a value or difference that is withheld now.
+    fn withholds(&self, seq: u64, column: &str) -> bool {
+        csv::is_of_level(column) && self.answers.withheld.contains(&seq)
     }
 
     /// The log that it comes from: origin, entries and root, as every extract names them.

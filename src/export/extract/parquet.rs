@@ -69,7 +69,8 @@ pub(super) fn write(
             .iter_mut()
             .filter(|open| open.table.kinds.contains(&kind))
         {
-            table.row(said, &found)?;
+            let withholds = |column: &str| extract.withholds(said.seq, column);
+            table.row(said, &found, &withholds)?;
             rows += 1;
         }
         Ok(())
@@ -208,7 +209,8 @@ impl<'t> ParquetTable<'t> {
             columns.for_each(|column| column.put(Some(found)));
         } else {
             for (column, path) in columns.zip(self.table.columns) {
-                column.put(found.pointer(&format!("/{path}")));
+                let said = found.pointer(&format!("/{path}"));
+                column.put(said.filter(|_| !withholds(path)));
             }
         }
         self.held += 1;

@@ -134,6 +134,15 @@ pub struct Judges {
 }
 
 impl Judges {
+    /// Judges with scores in an experiment beside one, each of which stands for itself.
+    pub fn beside(&self, experiment: &ExperimentId, judge: &JudgeId) -> Vec<JudgeId> {
+        let of = self.by_experiment.get(experiment).into_iter();
+        let own = of.flat_map(ExperimentJudges::own_scorers);
+        own.filter(|other| *other != judge).cloned().collect()
+    }
+}
+
+impl Judges {
     /// Those of an experiment.
     pub fn of(&self, experiment: &ExperimentId) -> Option<&ExperimentJudges> {
         self.by_experiment.get(experiment)

@@ -302,7 +302,12 @@ fn charge(
     };
     let need = KeyNeed::charge(of.seat, Some(&spenders));
     let signer = ports.signer(ledger.state(), need)?;
+    let live = &ledger.state().keyring;
+    let signed_by = live.live().find(|(key, _)| **key == signer.id());
+    let signed_by = signed_by.map(|(_, record)| record.holder.to_string());
     ports.ask(&Question::Peek {
+        account: id.to_string(),
+        signed_by,
         design: of.design.to_string(),
         labels,
         unit: unit.clone(),

@@ -1,15 +1,24 @@
 //! Erasure of a subject: the event first, since a rule may refuse it; then the key is destroyed. A run that stopped
 //! between the two is finished by the same step.
 
+use std::collections::BTreeSet;
+
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
 use clover_event::id::Text;
 use clover_event::payload::custody::SubjectErased;
 use clover_ground::digest::Digest;
 use clover_ledger::Command;
+use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
+use clover_ledger::read::LogEntry;
+use clover_num::Count;
 use clover_projection::reader::LogReader;
+use clover_projection::tallies::Tallies;
 
 use crate::append;
 use crate::append::Intent;
@@ -17,6 +26,7 @@ use crate::append::Submission;
 use crate::custody::CustodyError;
 use crate::error::SessionError;
 use crate::home::Home;
+use crate::listing;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Question;
@@ -79,7 +89,59 @@ pub fn still_readable(home: &Home, ledger: &Ledger) -> Result<Vec<(u64, Digest)>
     Ok(found)
 }
 
-/// Erases a subject, once the custodian consents.
+/// Rows whose texts are a subject's, with the calls that their scores name.
+#[derive(Default)]
+struct SubjectRows {
+    calls: BTreeSet<EventId>,
+    rows: BTreeSet<(PolicyId, ItemId, Count)>,
+}
+
+/// Subjects of answers that models gave about a subject's texts, whose keys are here or whose erasure is not on record.
+fn answers(ledger: &Ledger, subject: &Digest) -> Result<BTreeSet<Digest>, SessionError> {
+    if ledger.state().fold::<Tallies>().of_kind(Kind::CallRecorded) == 0 {
+        return Ok(BTreeSet::new());
+    }
+    let mut found = SubjectRows::default();
+    let each = |kind: Kind, take: &mut dyn FnMut(LogEntry)| {
+        let query = KindQuery {
+            kind,
+            takes: &|_| true,
+        };
+        listing::each::<LedgerError>(ledger, &query, (0, ledger.size()), |read| {
+            take(read);
+            Ok(true)
+        })
+    };
+    each(Kind::ScoreRecorded, &mut |read| {
+        if let Payload::ScoreRecorded(said) = &read.event.payload {
+            let mut texts = [&said.prompt, &said.response].into_iter().flatten();
+            if texts.any(|text| text.subject == *subject) {
+                found.calls.extend(said.call.as_ref().map(|of| of.call));
+                let row = (said.policy.clone(), said.item.clone(), said.draw);
+                found.rows.insert(row);
+            }
+        }
+    })?;
+    each(Kind::ScoreMissed, &mut |read| {
+        if let Payload::ScoreMissed(said) = &read.event.payload {
+            let row = (said.policy.clone(), said.item.clone(), said.draw);
+            if found.rows.contains(&row) {
+                found.calls.insert(said.call.call);
+            }
+        }
+    })?;
+    let mut subjects = BTreeSet::new();
+    each(Kind::CallRecorded, &mut |read| {
+        if let Payload::CallRecorded(said) = &read.event.payload
+            && found.calls.contains(&read.event.id)
+        {
+            subjects.extend(said.response.as_ref().map(|of| of.subject));
+        }
+    })?;
+    Ok(subjects)
+}
+
+/// Erases a subject, and with it the answers that models gave about its texts, once the custodian consents.
 ///
 /// # Errors
 /// [`CustodyError::Unknown`], [`CustodyError::KeyRemains`], [`SessionError::Port`] without key or consent, and
@@ -97,26 +159,48 @@ pub fn erase(
         Some(vault) => vault.subject_key(&subject)?.is_some(),
         None => false,
     };
-    let payload = Payload::from(asked);
     let seq = erased_at(ledger, &subject)?;
     if !is_known && seq.is_none() {
         return Err(CustodyError::Unknown(subject).into());
     }
+    let answers = answers(ledger, &subject)?;
+    let mut commands = Vec::new();
+    for one in std::iter::once(&subject).chain(&answers) {
+        if erased_at(ledger, one)?.is_none() {
+            let said = SubjectErased {
+                subject: *one,
+                ..asked.clone()
+            };
+            commands.push(Command::new(said, None));
+        }
+    }
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SubjectErased))?;
-    let commands = [Command::new(payload, None)];
     if intent == Intent::Rehearse {
+        // What stands already is rehearsed too, so that the answer says where.
+        if commands.is_empty() {
+            commands.push(Command::new(asked, None));
+        }
         let submission = append::submit(ports, ledger, &commands, &signer, intent)?;
         return Ok(Erasure::Rehearsed(submission));
     }
-    ports.ask(&Question::Erasure(subject))?;
-    let destroy = || match &vault {
-        Some(vault) => vault
-            .destroy_subject(&subject)
-            .map_err(CustodyError::KeyRemains),
-        None => Ok(false),
+    ports.ask(&Question::Erasure {
+        subject,
+        answers: answers.len() as u64,
+    })?;
+    let destroy = || {
+        let Some(vault) = &vault else {
+            return Ok(false);
+        };
+        let mut destroyed = false;
+        for one in std::iter::once(&subject).chain(&answers) {
+            destroyed |= vault
+                .destroy_subject(one)
+                .map_err(CustodyError::KeyRemains)?;
+        }
+        Ok::<_, CustodyError>(destroyed)
     };
     // Of an event that stood before, the key is left to destroy; the basis that stands is the one on record.
-    if let Some(seq) = seq {
+    if let Some(seq) = seq.filter(|_| commands.is_empty()) {
         let destroyed = destroy()?;
         return Ok(Erasure::Already { seq, destroyed });
     }

@@ -117,14 +117,12 @@ pub enum JudgingError {
         /// Roles that may spend from it.
         spenders: String,
     },
-    /// It may cost more than nobody asks about.
-    #[error("{asks} asks may cost up to {most} millionths of a dollar: say that this is meant")]
-    NeedsYes {
-        /// How many asks.
-        asks: u64,
-        /// What they may cost, in millionths of a dollar.
-        most: u64,
-    },
+    /// No run has the name.
+    #[error("no run {0}")]
+    NoRun(RunId),
+    /// The run ended before.
+    #[error("{0} ended before: nothing is held for it")]
+    RunEnded(RunId),
     /// The texts of a row are too long for one ask.
     #[error("line {line}: its texts have more than 60,000 characters")]
     Overlong {

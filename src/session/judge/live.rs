@@ -46,11 +46,14 @@ use crate::judge::assignment::Assignment;
 use crate::judge::error::JudgingError;
 use crate::judge::live_course;
 use crate::judge::live_course::AskedRun;
+use crate::judge::live_outlook;
+use crate::judge::live_outlook::LiveOutlook;
 use crate::judge::live_record::Recorder;
 use crate::judge::live_rows::LiveRows;
 use crate::judge::live_rows::RowSorter;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
+use crate::ports::Question;
 
 /// Hexadecimal digits of the name of a lock.
 const LOCK_DIGITS: usize = 16;
@@ -60,19 +63,25 @@ const UNASKED_MAX: u64 = 1_000;
 const UNASKED_USD_MICRO: u64 = 1_000_000;
 
 /// How a run asks, and who pays.
-pub struct LiveTerms<'a> {
+pub struct AskTerms<'a> {
     /// The account; needed where calls cost something.
     pub account: Option<AccountId>,
     /// The most that the run may cost, in millionths of a dollar.
     pub cap: Option<Count>,
-    /// What sends.
-    pub desk: &'a mut dyn Desk,
     /// The plan of the judge.
     pub plan: JudgePlan,
-    /// How it sends.
-    pub rules: DispatchRules,
     /// How requests are written and answers are read.
     pub wire: &'a dyn WireForm,
+}
+
+/// What a run needs to send.
+pub struct LiveTerms<'a> {
+    /// How it asks, and who pays.
+    pub asks: AskTerms<'a>,
+    /// What sends.
+    pub desk: &'a mut dyn Desk,
+    /// How it sends.
+    pub rules: DispatchRules,
     /// Whether somebody agreed to what it may cost.
     pub yes: bool,
 }
@@ -143,7 +152,7 @@ fn count(value: u64) -> Count {
 }
 
 /// Keeps other processes from asking for the same judge until it is dropped.
-fn alone(
+pub(super) fn alone(
     home: &Home,
     experiment: &ExperimentId,
     judge: &JudgeId,
@@ -157,20 +166,20 @@ fn alone(
     }
 }
 
-/// Asks the judge of an assignment about every row that has no score of it yet.
-///
-/// # Errors
-/// [`JudgingError`]; what was answered before is on record, and what was held is settled.
-pub fn run(
-    ports: &mut dyn Ports,
+/// What stands before a run: its rows, the run that is open, and what calls cost.
+struct RunStart {
+    sorted: LiveRows,
+    open: Option<ModelRun>,
+    tariff: Option<Tariff>,
+}
+
+/// Reads the rows of an assignment and holds them against what is on record.
+fn start(
     home: &Home,
-    ledger: &mut Ledger,
-    mut assignment: Assignment,
-    mut terms: LiveTerms<'_>,
-) -> Result<LiveCounts, SessionError> {
-    let (experiment, plan) = (assignment.experiment.clone(), terms.plan.clone());
-    let _alone = alone(home, &experiment, assignment.judge())?;
-    ledger.refresh()?;
+    ledger: &Ledger,
+    assignment: &mut Assignment,
+    terms: &AskTerms<'_>,
+) -> Result<RunStart, SessionError> {
     let rows = std::mem::take(&mut assignment.rows).into_iter();
     let rows = rows.map(|row| {
         let reading = assignment.read(&row)?;
@@ -182,13 +191,15 @@ pub fn run(
     }
     let pepper = home.vault(ledger.ambient())?.pepper()?;
     let runs = ledger.state().fold::<ModelRuns>();
-    let open = runs.open(&experiment, assignment.judge()).cloned();
-    let tariff = tariff(ledger, &terms, open.as_ref())?;
+    let open = runs
+        .open(&assignment.experiment, assignment.judge())
+        .cloned();
+    let tariff = tariff(ledger, terms, open.as_ref())?;
     let told = assignment.told_text(ledger)?;
     let sorter = RowSorter {
         ledger,
-        assignment: &assignment,
-        plan: &plan,
+        assignment,
+        plan: &terms.plan,
         wire: terms.wire,
         tariff: tariff.as_ref(),
         pepper: &pepper,
@@ -196,6 +207,47 @@ pub fn run(
         open: open.as_ref(),
     };
     let sorted = sorter.sorted(rows)?;
+    Ok(RunStart {
+        sorted,
+        open,
+        tariff,
+    })
+}
+
+/// What a run would ask and cost: nothing is sent, and nothing goes on record.
+///
+/// # Errors
+/// As [`run`], but for money and keys.
+pub fn outlook(
+    home: &Home,
+    ledger: &Ledger,
+    mut assignment: Assignment,
+    terms: &AskTerms<'_>,
+) -> Result<LiveOutlook, SessionError> {
+    let of = start(home, ledger, &mut assignment, terms)?;
+    let money = (terms, of.tariff.as_ref());
+    live_outlook::of_rows(ledger, assignment.judge(), &of.sorted, money)
+}
+
+/// Asks the judge of an assignment about every row that has no score of it yet.
+///
+/// # Errors
+/// [`JudgingError`]; what was answered before is on record, and what was held is settled.
+pub fn run(
+    ports: &mut dyn Ports,
+    home: &Home,
+    ledger: &mut Ledger,
+    mut assignment: Assignment,
+    mut terms: LiveTerms<'_>,
+) -> Result<LiveCounts, SessionError> {
+    let (experiment, plan) = (assignment.experiment.clone(), terms.asks.plan.clone());
+    let _alone = alone(home, &experiment, assignment.judge())?;
+    ledger.refresh()?;
+    let RunStart {
+        sorted,
+        open,
+        tariff,
+    } = start(home, ledger, &mut assignment, &terms.asks)?;
     let mut counts = LiveCounts {
         already: sorted.already,
         missed_before: sorted.missed_before,
@@ -204,7 +256,7 @@ pub fn run(
     if sorted.is_done() && open.is_none() {
         return Ok(counts);
     }
-    consent(&sorted, &terms, tariff.as_ref())?;
+    consent(ports, &sorted, &terms, tariff.as_ref())?;
     let scorer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::CallRecorded))?;
     spender(ledger, &scorer, tariff.as_ref())?;
     let registered = match assignment.standing(ledger)? {
@@ -270,7 +322,7 @@ fn course(
 /// What calls of the plan cost, and who pays: of a run that is open, as it was opened.
 fn tariff(
     ledger: &Ledger,
-    terms: &LiveTerms<'_>,
+    terms: &AskTerms<'_>,
     open: Option<&ModelRun>,
 ) -> Result<Option<Tariff>, SessionError> {
     let state = ledger.state();
@@ -333,6 +385,7 @@ fn spender(ledger: &Ledger, scorer: &Signer, tariff: Option<&Tariff>) -> Result<
 
 /// More than a thousand asks, or more than a dollar, needs a yes.
 fn consent(
+    ports: &mut dyn Ports,
     rows: &LiveRows,
     terms: &LiveTerms<'_>,
     tariff: Option<&Tariff>,
@@ -340,12 +393,18 @@ fn consent(
     let asks = rows.asks.len() as u64;
     let bounds = rows.asks.iter().map(|of| of.bound.value());
     let most = bounds.fold(0, u64::saturating_add);
-    let most = terms.cap.map_or(most, |cap| most.min(cap.value()));
+    let most = terms.asks.cap.map_or(most, |cap| most.min(cap.value()));
     let is_small = most <= UNASKED_USD_MICRO && (asks <= UNASKED_MAX || tariff.is_none());
     if terms.yes || is_small {
         return Ok(());
     }
-    Err(JudgingError::NeedsYes { asks, most }.into())
+    let account = tariff.map(|of| of.account.to_string());
+    ports.ask(&Question::Spend {
+        account,
+        asks,
+        most,
+    })?;
+    Ok(())
 }
 
 /// The root of asks, in their order.
@@ -369,8 +428,8 @@ fn opened(
             asks: count(asks.len() as u64),
             asks_root: root(asks.iter().map(|of| &of.key)),
             build: Text::new(BUILD).expect("BUG: a build is a text"),
-            cap_usd_micro: terms.cap.filter(|_| tariff.is_some()),
-            endpoint: terms.plan.endpoint.clone(),
+            cap_usd_micro: terms.asks.cap.filter(|_| tariff.is_some()),
+            endpoint: terms.asks.plan.endpoint.clone(),
             judge: recorder.judge.clone(),
             prices: tariff.map(|of| of.prices.clone()),
             run: run.clone(),

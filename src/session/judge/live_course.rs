@@ -295,7 +295,7 @@ pub(super) fn asked(
     let rules = (terms.rules, jitter);
     let mut course = Course {
         of,
-        sending: Sending::held_back(terms.desk, terms.wire, of.requests, rules),
+        sending: Sending::held_back(terms.desk, terms.asks.wire, of.requests, rules),
         next: 0,
         open: BTreeSet::new(),
         ended: Vec::new(),

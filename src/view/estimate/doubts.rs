@@ -26,6 +26,7 @@ use crate::projection::assumptions::Assumptions;
 use crate::projection::audits::AuditSubject;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
+use crate::projection::judges::Judges;
 use crate::projection::manifests::Manifests;
 use crate::view::answer;
 use crate::view::answer::BestPolicy;
@@ -54,6 +55,10 @@ pub struct ClaimBasis {
     failing: Vec<String>,
     /// What the judge shares with policies and with other judges, a sentence each.
     kinship: Vec<String>,
+    /// Other judges that scored rows of the experiment, and stand for themselves.
+    others: Vec<JudgeId>,
+    /// The entry since which labels depend on more than this score, where an audit found that.
+    insufficient: Option<u64>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
     label_rates: LabelRates,
     /// Margins of audits that plans register, each with the entry since which.
@@ -88,6 +93,10 @@ impl ClaimBasis {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
+            others: state.fold::<Judges>().beside(experiment, judge),
+            insufficient: state
+                .fold::<Assumptions>()
+                .failed(Assumption::S1, Some(experiment)),
             label_rates: LabelRates::of(state, experiment),
             margins: margins.collect(),
             probes: probes(state, experiment),
@@ -225,6 +234,8 @@ impl Asked<'_> {
         for row in &rows {
             self.older_audit(row, &mut obstacles, &mut remarks);
         }
+        remarks.extend(self.whose());
+        remarks.extend(self.insufficient(&rows));
         remarks.extend(self.scored_late());
         remarks.extend(self.never_scored());
         remarks.extend(self.undrawn());
@@ -279,6 +290,36 @@ impl Asked<'_> {
         })?;
         let sign = of.difference.value().total_cmp(&0.0);
         Some(if reversed { sign.reverse() } else { sign })
+    }
+
+    /// Whose scores these are, where other judges scored rows too.
+    fn whose(&self) -> Option<String> {
+        let others = &self.basis.others;
+        let first = others.first()?;
+        let names = answer::names(others.iter().map(JudgeId::as_str));
+        let too = if others.len() == 1 {
+            "scored"
+        } else {
+            "all scored"
+        };
+        Some(format!(
+            "These values rest on the scores of {}; {names} {too} rows of this experiment too (--judge {}).",
+            self.found.terms.judge,
+            shell::word(first)
+        ))
+    }
+
+    /// An audit found that labels depend on more than the score, and a value borrows labels of other policies.
+    fn insufficient(&self, rows: &[EstimateRecorded]) -> Option<String> {
+        let seq = self.basis.insufficient?;
+        let borrowing = rows.iter().filter(|row| row.claim != Claim::OwnLabels);
+        let names: Vec<&str> = borrowing.map(|row| row.policy.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "Labels depend on more than the score (S1 fails since seq {seq}), and {} borrowed the labels of others.",
+                answer::names(names.iter().copied())
+            )
+        })
     }
 
     /// Audits that failed and that a fit answered since.

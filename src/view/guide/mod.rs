@@ -297,7 +297,12 @@ fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
     } else {
         probes.command(&format!(" --labels --purpose audit{first}"))
     };
-    let why = "Record labelled rows of every policy, for the test.";
+    let is_named = case.names.probes.is_some() || held.is_some();
+    let why = if is_named {
+        "Record labelled rows of every policy, for the test."
+    } else {
+        "Record labels of every policy that calibrate nothing, for the test. Without any, leave this and the next out: only labelled policies are claimed then."
+    };
     path.signed(why, probed, StepMark::Labelled("probes"));
     path.seen(
         "Test whether the calibrator holds for every policy.",

@@ -114,8 +114,8 @@ pub(super) fn tables(view: &mut View, tested: &[EnvironmentsTested]) {
         ];
         view.table(&head, family.environments.iter().map(row));
         view.sentence(format!(
-            "family {}, level {}, on the scale of 0 to 1; residuals count the calibrator's own error too; {} probes are in no \
-             environment of it",
+            "family {}, level {}, on the scale of 0 to 1; residuals count the calibrator's own error too. \
+             The p decides a failure, n and the bias a pass; the interval is for reading. {} probes are in no environment of it",
             family.family, family.q_micro, family.without
         ));
     }

@@ -76,6 +76,8 @@ fn price(line: u64, column: &str, text: &str) -> Result<Count, PriceError> {
 /// # Errors
 /// [`PriceError`]: nothing is rounded and nothing is passed over.
 pub fn parse(text: &str) -> Result<Vec<PriceRow>, PriceError> {
+    // Spreadsheets write a byte order mark in front.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let records = csv::records(text).map_err(|(line, what)| wrong(line, what))?;
     let mut records = records.into_iter();
     let (_, head) = records.next().ok_or(PriceError::Empty)?;

@@ -168,6 +168,14 @@ pub fn rows(
     let logged =
         logged.map(|(name, at)| (format!("{TARGET_LOGPROBS}.{name}"), header[*at].clone()));
     reader.mapping(mapping.chain(logged).collect());
+    reader.not_kept(
+        (0..header.len())
+            .filter(|at| {
+                !of.values().any(|taken| taken == at)
+                    && !targets.iter().any(|(_, taken)| taken == at)
+            })
+            .map(|at| header[at].as_str()),
+    );
     for (line, record) in records {
         if record.len() != header.len() {
             let (wanted, found) = (header.len(), record.len());

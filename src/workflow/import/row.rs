@@ -185,6 +185,28 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Warns of columns that no field takes: they are left out of what is recorded.
+    pub(super) fn not_kept<'n>(&mut self, columns: impl Iterator<Item = &'n str>) {
+        let is_kept = |name: &&str| {
+            let mut fields = self.how.fields.iter();
+            fields.any(|field| field.as_str() == *name) || *name == labels::SCALE
+        };
+        let left: Vec<&str> = columns.filter(|name| !is_kept(name)).collect();
+        let Some(first) = left.first() else {
+            return;
+        };
+        let (columns, are) = match left.len() {
+            1 => ("column", "is"),
+            _ => ("columns", "are"),
+        };
+        let names = left.join(", ");
+        let how = match self.how.brings {
+            Brings::Labels => String::new(),
+            _ => format!(": --map FIELD={first} or --field {first} takes one"),
+        };
+        self.warn(format!("{columns} {names} {are} not recorded{how}"));
+    }
+
     /// An error that ends the reading, behind the wrong lines before it.
     pub(super) fn ended(&mut self, error: ImportError) -> ImportError {
         let mut all = std::mem::take(&mut self.wrong);

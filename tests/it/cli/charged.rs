@@ -94,6 +94,17 @@ fn labels_are_charged_and_never_beyond_what_is_left() {
     desk.file("one.csv", &labels(&[3, 4]));
     desk.ok("import labels one.csv");
     assert_eq!(spent(&mut desk, "labels"), 4);
+    // A label that is said by hand costs what an imported one costs.
+    let said = r#"{"design":"calib","draw":0,"item":"p5","policy":"base","purpose":"calibrate","rater":"r","value_micro":500000}"#;
+    let by_hand = [
+        "record",
+        "label.recorded",
+        "--experiment",
+        "arena",
+        "--data",
+        said,
+    ];
+    desk.refused(&by_hand, 11, &["at most 0 label left in labels"]);
 }
 
 /// Given files of scores with labels, of which the second has a row that a rule refuses; when they are imported twice, and its
@@ -134,15 +145,16 @@ fn labels_that_are_refused_cost_nothing_and_leave_nothing() {
     desk.file("labels.csv", "policy,item,label\nb,p1,0.5\nb,p3,0.5\n");
     let alone = ["import", "labels", "labels.csv", "--design", "calib"];
     desk.refused(&alone, 11, &["labels.csv:3: purpose"]);
-    assert_eq!(spent(&mut desk, "labels"), 0);
+    // The probe that was said by hand was charged with it.
+    assert_eq!(spent(&mut desk, "labels"), 1);
     // Once what was in the way is left out, each label is there with its charge.
     desk.file("b_responses.jsonl", &(1..=2).map(row).collect::<String>());
     desk.ok_words(&words);
-    assert_eq!(spent(&mut desk, "labels"), 5);
+    assert_eq!(spent(&mut desk, "labels"), 6);
     desk.ok_words(&words);
-    assert_eq!(spent(&mut desk, "labels"), 5);
+    assert_eq!(spent(&mut desk, "labels"), 6);
     let charges = desk.ok("log --kind budget.charged --json").json();
-    assert_eq!(charges["data"]["entries"].as_array().unwrap().len(), 2);
+    assert_eq!(charges["data"]["entries"].as_array().unwrap().len(), 3);
 }
 
 /// Given two keys that may score, and an account that scorers spend from; when a judge is run under the key of `--scorer`; then

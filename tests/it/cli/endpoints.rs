@@ -271,7 +271,8 @@ fn an_endpoint_that_would_leak_is_refused_and_nothing_is_recorded() {
 #[test]
 fn prices_are_registered_exactly_and_shown_in_dollars() {
     let mut desk = Desk::with_ledger();
-    desk.file("prices.csv", PRICES);
+    // As a spreadsheet writes it.
+    desk.file("prices.csv", &format!("\u{feff}{PRICES}"));
     let import = "price import prices.csv --name 2026-11 --as-of 2026-11-01 --source page";
     desk.ok(import);
     let shown = desk.ok("price show 2026-11 --json").json()["data"].clone();

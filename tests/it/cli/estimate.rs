@@ -269,12 +269,41 @@ fn the_real_sample_from_estimate_to_audit_and_back() {
     assert_eq!(then["verdict"], "as_of");
     assert_eq!(then["data"]["policies"], before["data"]["policies"]);
 
+    tables_withhold_what_is_refused(&mut desk);
     let replayed = desk.ok("replay --all --json").json();
     assert_eq!(replayed["verdict"], "reproduced");
     let outcomes = replayed["data"]["events"].as_array().unwrap();
     assert!(outcomes.iter().all(|event| event["outcome"] == "identical"));
     assert_eq!(outcomes.len(), 13 + 6 + 3 + 4);
     both_verifiers_agree(&mut desk);
+}
+
+/// Of the policy that failed its audit, no number of a value or a difference stands in a table; of the others, each does.
+fn tables_withhold_what_is_refused(desk: &mut Desk) {
+    desk.ok("export csv -o tables");
+    let columns = |line: &str| line.split(',').map(ToOwned::to_owned).collect::<Vec<_>>();
+    for (file, of, number) in [
+        ("estimates.csv", 8, "estimate"),
+        ("differences.csv", 8, "difference"),
+    ] {
+        let text = std::fs::read_to_string(desk.at.join("tables").join(file)).unwrap();
+        let mut lines = text.lines().map(columns);
+        let head = lines.next().unwrap();
+        let at = |name: &str| head.iter().position(|column| column == name).unwrap();
+        let mut seen = [0; 2];
+        for line in lines {
+            let is_refused = line[of] == "unhelpful" || line[of + 1] == "unhelpful";
+            for name in [number, "se", "interval_low", "interval_high"] {
+                assert_eq!(
+                    line[at(name)].is_empty(),
+                    is_refused,
+                    "{file} {name} {line:?}"
+                );
+            }
+            seen[usize::from(is_refused)] += 1;
+        }
+        assert!(seen[0] >= 3 && seen[1] >= 2, "{file} {seen:?}");
+    }
 }
 
 /// The mean residuals that the sample's own page of numbers names, at the probes of each policy, and what follows.

@@ -256,3 +256,131 @@ fn a_key_stands_in_no_file_even_where_an_answer_repeats_it() {
         CANARY.as_bytes()
     ));
 }
+
+/// Given a run that was killed and whose rows are gone; when somebody ends it; then nobody was asked, the open hold is charged
+/// as a whole, the judge may be asked again by another run, and both verifiers agree.
+#[test]
+fn a_run_that_nobody_goes_on_with_is_ended_and_pays_for_its_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let slow = double(r#"{"do":{"delay_ms":60}}"#, None);
+    prepare(&home, &slow, (ROWS, 100_000_000), "none");
+    let line = ask(1);
+    let mut child = home.command(&words(&line));
+    let mut child = child
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while slow.billed().len() < 20 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // While it asks, nobody else ends it.
+    let run = said(&home, "judge_run.opened")[0]["run"].clone();
+    let stop = format!("judge stop {} --yes", run.as_str().unwrap());
+    let busy = home.command(&words(&stop)).output().unwrap();
+    assert_eq!(busy.status.code(), Some(11));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let hold = said(&home, "budget.reserved").pop().unwrap();
+    let held = hold["amount"].as_u64().unwrap();
+    let paid = sum(&said(&home, "call.recorded"), "cost_usd_micro");
+    let settled = sum(&said(&home, "budget.settled"), "amount");
+    // Without a yes it is only asked about.
+    let asked = home
+        .command(&words(stop.trim_end_matches(" --yes")))
+        .output();
+    let asked = asked.unwrap();
+    let words_of = String::from_utf8(asked.stderr).unwrap();
+    assert!(
+        asked.status.code() == Some(2) && words_of.contains("asks that may have been sent"),
+        "{words_of}"
+    );
+    let ended = home.ok(&words(&stop));
+    let unpaid = paid - settled.min(paid);
+    assert_eq!(ended["data"]["unknown_usd_micro"], held - unpaid);
+    assert_eq!(ended["data"]["settled_usd_micro"], settled + held);
+    assert!(ended["data"]["held_asks"].as_u64().unwrap() > 0);
+    let again = home.command(&words(&stop)).output().unwrap();
+    assert_eq!(again.status.code(), Some(11), "it ended before");
+    assert!(billed(&slow) <= settled + held);
+    // Another run asks for what has no call.
+    let before = said(&home, "call.recorded").len() as u64;
+    let rest = home.ok(&words(&line));
+    assert_eq!(rest["data"]["scored"], ROWS - before);
+    home.ok(&words("verify --recompute"));
+}
+
+/// What a run would ask and cost is said before anything is sent or recorded; once calls are on record, by their tokens.
+#[test]
+fn a_dry_run_sends_and_records_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let honest = double("", None);
+    prepare(&home, &honest, (ROWS, 100_000_000), "none");
+    let dry = format!("{} --dry-run", ask(1));
+    let first = home.ok(&words(&dry))["data"].clone();
+    assert_eq!((&first["asks"], &first["calls"]), (&json!(ROWS), &json!(0)));
+    assert_eq!(first["left_usd_micro"], 100_000_000);
+    assert!(honest.billed().is_empty());
+    assert!(said(&home, "judge_run.opened").is_empty());
+    home.ok(&words(&ask(1)));
+    let spent = sum(&said(&home, "call.recorded"), "cost_usd_micro");
+    assert!(spent <= first["most_usd_micro"].as_u64().unwrap());
+    let other = dry.replace("base_responses", "other_responses");
+    let second = home.ok(&words(&other))["data"].clone();
+    assert_eq!(
+        (&second["asks"], &second["calls"]),
+        (&json!(ROWS), &json!(ROWS))
+    );
+    // Rows alike cost alike: within a tenth of what the first ones did.
+    let cost = second["cost_usd_micro"].as_u64().unwrap();
+    assert!(cost.abs_diff(spent) * 10 <= spent, "{cost} beside {spent}");
+    let done = home.ok(&words(&dry))["data"].clone();
+    assert_eq!((&done["asks"], &done["already"]), (&json!(0), &json!(ROWS)));
+}
+
+/// Whoever erases the texts of a row erases the answer of the model about them; other answers stay readable.
+#[test]
+fn the_answer_about_a_row_is_erased_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let honest = double("", None);
+    prepare(&home, &honest, (6, 100_000_000), "none");
+    home.ok(&words(&ask(1)));
+    let scores = said(&home, "score.recorded");
+    let score = scores.iter().find(|of| of["item"] == "item-3").unwrap();
+    let subject = score["response"]["subject"].as_str().unwrap();
+    let alike = scores
+        .iter()
+        .filter(|of| of["response"]["subject"] == subject);
+    let rows = alike.count();
+    let calls = said(&home, "call.recorded");
+    let erase = ["erase", subject, "--basis", "they asked"];
+    let asked = home.command(&erase).output().unwrap();
+    let asked = String::from_utf8(asked.stderr).unwrap();
+    assert!(
+        asked.contains("of a model about it") || asked.contains("of models about it"),
+        "{asked}"
+    );
+    assert!(said(&home, "subject.erased").is_empty());
+    home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
+    let erased: Vec<_> = said(&home, "subject.erased")
+        .iter()
+        .map(|of| of["subject"].clone())
+        .collect();
+    assert_eq!(erased.len(), 1 + rows);
+    assert!(erased.contains(&json!(subject)));
+    let bodies = calls
+        .iter()
+        .filter(|of| erased.contains(&of["response"]["subject"]));
+    assert_eq!(
+        bodies.count(),
+        rows,
+        "as many answers as rows of the subject"
+    );
+    // The same command finds nothing left to do.
+    home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
+    assert_eq!(said(&home, "subject.erased").len(), 1 + rows);
+    home.ok(&words("verify"));
+}

@@ -412,7 +412,7 @@ fn a_peek_that_can_show_nothing_is_not_charged() {
     asked(
         &mut desk,
         "confirm unseal probes --for audit",
-        "open 3 labels of probes with peek 1 of 2 in 2026Q4",
+        "open 3 labels of probes with peek 1 of 2 in 2026Q4; charged to confirm-peeks under the key of cem, for audit",
         "clover confirm unseal probes --for 'audit'",
     );
 }
@@ -489,7 +489,7 @@ fn a_split_sees_the_rows_that_a_judge_was_given() {
         line: "experiment split exp-1 --seed 1 --t1 2026-03-15 --t2 2026-04-01",
         code: 11,
         first: "refused: split: cluster q00 has no sampled_at, so confirm cannot be a later block: register hashed separation",
-        next: "clover experiment split --help",
+        next: "the same command with --hashed",
     }];
     all(&mut desk, &timed);
     let rehearsed = desk

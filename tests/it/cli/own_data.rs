@@ -48,6 +48,52 @@ fn typed(desk: &mut Desk, command: &str) -> Ran {
 const LABELS: &str = "prompt id,model,rating,rater,date\n\
     p1,alder,4,Bea,2026-01-05\np2,alder,2,Bea,2026-01-05\np3,birch,5,Ada,2026-01-06\n";
 
+/// A column that nothing takes is named, and so is the way to take it.
+#[test]
+fn columns_that_are_left_out_are_named() {
+    let mut desk = bare();
+    desk.file(
+        "rows.csv",
+        "prompt_id,judge_score,topic,house\np1,0.5,law,north\np2,0.6,tax,south\n",
+    );
+    let ran = desk.ok("import csv rows.csv --policy base --field topic --dry-run");
+    assert!(
+        ran.err
+            .contains("column house is not recorded: --map FIELD=house or --field house takes one"),
+        "{}",
+        ran.err
+    );
+    let ran = desk.ok("import csv rows.csv --policy base --field topic --field house");
+    assert!(!ran.err.contains("is not recorded"), "{}", ran.err);
+}
+
+/// Where two judges scored rows, an answer says whose scores it rests on; of one judge it says nothing of that.
+#[test]
+fn an_answer_names_its_judge_where_several_scored() {
+    let mut desk = bare();
+    let row = |at: u32, score: u32| {
+        let label = if at % 2 == 0 {
+            format!(",\"oracle_label\":0.{score}")
+        } else {
+            String::new()
+        };
+        format!("{{\"prompt_id\":\"p{at}\",\"judge_score\":0.{score}{label}}}\n")
+    };
+    let rows: String = (0..60).map(|at| row(at, 10 + at)).collect();
+    let scores: String = (0..60).map(|at| row(2 * at + 1, 10 + at)).collect();
+    desk.file("base_responses.jsonl", &scores);
+    desk.ok("import cje base_responses.jsonl");
+    desk.file("base_responses.jsonl", &rows);
+    desk.ok("import cje base_responses.jsonl --judge strict --labels --purpose calibrate");
+    let alone = desk.ok("estimate --dry-run --judge strict").out;
+    assert!(alone.contains("scores of strict; judge"), "{alone}");
+    let mut desk = bare();
+    desk.file("base_responses.jsonl", &rows);
+    desk.ok("import cje base_responses.jsonl --labels --purpose calibrate");
+    let alone = desk.ok("estimate --dry-run").out;
+    assert!(!alone.contains("rest on the scores of"), "{alone}");
+}
+
 #[test]
 fn ratings_of_people_are_never_proposed_as_scores() {
     let mut desk = bare();

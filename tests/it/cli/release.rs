@@ -146,10 +146,18 @@ fn a_patch_is_approved_committed_read_and_taken_out() {
         (&second["data"]["approvals"], &second["next"][0]),
         (&2.into(), &commit.into())
     );
+    let stands = |desk: &mut Desk| {
+        let listed = desk.ok("patch list --json").json();
+        let all = listed["data"]["patches"].as_array().unwrap();
+        let mine = all.iter().find(|of| of["patch"] == "concise-3").unwrap();
+        mine["state"].clone()
+    };
+    assert_eq!(stands(&mut desk), "accepted");
     let before = desk.ok("status --json").json()["checkpoint"]["size"].clone();
     let committed = desk
         .ok(&format!("prompt commit {id} --key owner --json"))
         .json();
+    assert_eq!(stands(&mut desk), "committed");
     assert_eq!(committed["data"]["prompt"]["version"], "1.1", "{before}");
     let again = desk.ok("prompt commit concise-3 --key owner --json").json();
     assert_eq!(again["verdict"], "already_recorded");

@@ -53,7 +53,7 @@ fn the_first_five_minutes() {
     same(&ran.out, INIT);
     same(
         &ran.err,
-        "next: clover key new NAME --role scorer\nnext: clover status\n",
+        "next: clover key new NAME --role scorer,labeler\nnext: clover status\n",
     );
     let ran = desk.ok("key new scorer --role scorer --machine");
     let mut digests = Vec::new();
