@@ -342,7 +342,12 @@ impl Page {
                 escaped(&shown::words(table.columns[*at].head))
             ));
         }
-        self.put("<th scope=\"col\" class=\"ref\">entry</th></tr></thead>\n<tbody>");
+        // A table of what no entry says has no column of entries.
+        let has_refs = table.rows.iter().any(|row| !row.events.is_empty());
+        if has_refs {
+            self.put("<th scope=\"col\" class=\"ref\">entry</th>");
+        }
+        self.put("</tr></thead>\n<tbody>");
         for row in &table.rows {
             let mut line = String::from("<tr>");
             for (place, (at, class, digits)) in columns.iter().enumerate() {
@@ -358,10 +363,11 @@ impl Page {
                 write!(line, "<{tag}{class}>{text}</{end}>")
                     .expect("BUG: a String takes every write");
             }
-            self.put(&format!(
-                "{line}<td class=\"ref\">{}</td></tr>",
-                refs(&row.events)
-            ));
+            if has_refs {
+                write!(line, "<td class=\"ref\">{}</td>", refs(&row.events))
+                    .expect("BUG: a String takes every write");
+            }
+            self.put(&format!("{line}</tr>"));
         }
         self.put(&format!("</tbody>\n</table>\n{SCROLLED}"));
     }

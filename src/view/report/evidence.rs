@@ -43,15 +43,7 @@ pub fn document(
     let (with, without): (Vec<&Requirement>, Vec<&Requirement>) =
         all.iter().partition(|of| has_entries(&chronicle, of));
     let head = DocumentHead {
-        answer: format!(
-            "Of {} this ledger has some evidence for {}, and {} not covered, each with the reason.",
-            counted(all.len() as u64, "requirement", "requirements"),
-            with.len(),
-            match without.len() {
-                1 => "1 is".to_owned(),
-                n => format!("{n} are"),
-            }
-        ),
+        answer: answer(&all, with.len(), without.len()),
         people: None,
         period: period(&chronicle),
         rest: vec![
@@ -85,6 +77,20 @@ pub fn document(
     .chronicle(experiment)?;
     out.appendices.extend(behind(source, (&chronicle, &whole)));
     source.finish(out)
+}
+
+/// For how many requirements there is evidence, and for how many there is none.
+fn answer(all: &[&Requirement], with: usize, without: usize) -> String {
+    let all = counted(all.len() as u64, "requirement", "requirements");
+    match without {
+        0 => format!("Of {all} this ledger has some evidence for each."),
+        1 => format!(
+            "Of {all} this ledger has some evidence for {with}; 1 is not covered, with the reason."
+        ),
+        n => format!(
+            "Of {all} this ledger has some evidence for {with}; {n} are not covered, each with the reason."
+        ),
+    }
 }
 
 pub(super) fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {

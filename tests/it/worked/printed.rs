@@ -125,6 +125,11 @@ fn reports(sample: &WorkedSample) -> &'static [(&'static str, &'static str)] {
             ("experiment", "report experiment arena"),
             ("part11", "report part11"),
             ("annex-iv", "report annex-iv"),
+            ("coverage", "report coverage"),
+            ("iso23894", "report iso23894"),
+            ("iso42001", "report iso42001"),
+            ("pccp", "report pccp"),
+            ("sr26-2", "report sr26-2"),
         ],
         "refused-patch" => &[("iteration", "report iteration it-1")],
         "failed-audit" => &[
@@ -133,7 +138,13 @@ fn reports(sample: &WorkedSample) -> &'static [(&'static str, &'static str)] {
             ("tevv", "report tevv"),
             ("soc2", "report soc2"),
         ],
-        "erased-subject" => &[("retention", "report retention"), ("trail", "report trail")],
+        "erased-subject" => &[
+            ("erasure", "report erasure"),
+            ("expiry", "report expiry"),
+            ("gdpr", "report gdpr"),
+            ("retention", "report retention"),
+            ("trail", "report trail"),
+        ],
         other => panic!("{other}"),
     }
 }
