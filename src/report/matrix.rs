@@ -99,7 +99,7 @@ impl Matrix<'_> {
         out.push_str("</tr></thead>\n<tbody>\n");
         for gate in &gates {
             let marks = columns().map(|(name, split)| self.mark(name, gate, split));
-            row(&mut out, gate, marks.collect());
+            row(&mut out, gate, &marks.collect::<String>());
         }
         out
     }
@@ -120,7 +120,7 @@ impl Matrix<'_> {
             let marks = heads
                 .iter()
                 .map(|(gate, split)| self.mark(&name, gate, split));
-            row(&mut out, &name, marks.collect());
+            row(&mut out, &name, &marks.collect::<String>());
         }
         out
     }
@@ -130,7 +130,7 @@ fn put(out: &mut String, text: &str) {
     write!(out, "{text}").expect("BUG: a String takes every write");
 }
 
-fn row(out: &mut String, head: &str, marks: String) {
+fn row(out: &mut String, head: &str, marks: &str) {
     let head = broken(head);
     put(
         out,
