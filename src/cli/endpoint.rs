@@ -31,6 +31,8 @@ use crate::projection::endpoints::Endpoints;
 use crate::view::View;
 use crate::view::endpoint as views;
 use crate::view::model_terms as terms;
+use crate::workflow::ask::Micros;
+use crate::workflow::ask::SECOND;
 use crate::workflow::ask::dispatch::DispatchRules;
 use crate::workflow::ask::probe;
 
@@ -254,6 +256,13 @@ pub(super) fn desk(
     opened.map_err(|error| CliError::input(error.to_string(), help))
 }
 
+/// How long a probe waits for the first byte of an answer: somebody sits in front of it.
+const PROBE_ANSWER: Duration = Duration::from_secs(30);
+/// How often a probe sends an ask, at most.
+const PROBE_ATTEMPTS: u32 = 3;
+/// How long a probe bears failures, and what the endpoint asks it to wait.
+const PROBE_PATIENCE: Micros = 60 * SECOND;
+
 fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
     let place = ProbedPlace::of(ctx, args)?;
     if !place.url.is_loopback() {
@@ -268,7 +277,10 @@ fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
         auth: place.auth,
         key: place.key,
         proxy: None,
-        timeouts: Timeouts::default(),
+        timeouts: Timeouts {
+            first_byte: PROBE_ANSWER,
+            ..Timeouts::default()
+        },
         url: place.url.clone(),
         headers: dialect::headers(form),
     };
@@ -279,10 +291,15 @@ fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
     let jitter = SeedTree::of_number(u64::from_be_bytes(seed));
     let stops = ports::interrupts()?;
     let mut progress = ctx.progress("asks");
+    let rules = DispatchRules {
+        attempts_max: PROBE_ATTEMPTS,
+        patience: PROBE_PATIENCE,
+        ..DispatchRules::default()
+    };
     let findings = probe::probe(
         (&mut desk, dialect::wire(form)),
         (&place.name, &args.model),
-        (DispatchRules::default(), jitter),
+        (rules, jitter),
         &|| ambient.now(),
         &mut |done, all| {
             progress.at(done, all);

@@ -119,6 +119,18 @@ fn broken(cause: BrokenCause, status: Option<u16>) -> Reply {
     Reply::Broken { cause, status }
 }
 
+/// Whether a connection came to nothing since the certificate is not trusted.
+fn is_untrusted(error: &reqwest::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(of) = cause {
+        if of.to_string().contains("invalid peer certificate") {
+            return true;
+        }
+        cause = of.source();
+    }
+    false
+}
+
 /// One call: its request is sent once, and its answer is read up to its bound.
 async fn call(client: &Client, to: String, body: Vec<u8>, timeouts: Timeouts) -> Reply {
     let until = Instant::now() + timeouts.total;
@@ -127,7 +139,12 @@ async fn call(client: &Client, to: String, body: Vec<u8>, timeouts: Timeouts) ->
     let response = match timeout_at(first, sent).await {
         Err(_) => return broken(BrokenCause::Late, None),
         Ok(Err(error)) if error.is_connect() || error.is_builder() => {
-            return broken(BrokenCause::Unreachable, None);
+            let cause = if is_untrusted(&error) {
+                BrokenCause::Untrusted
+            } else {
+                BrokenCause::Unreachable
+            };
+            return broken(cause, None);
         }
         Ok(Err(_)) => return broken(BrokenCause::Cut, None),
         Ok(Ok(response)) => response,

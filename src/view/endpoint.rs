@@ -67,7 +67,9 @@ pub struct EndpointProbe {
 pub fn stopped(reason: StopReason) -> String {
     match reason {
         StopReason::Denied => "the endpoint refuses the key".to_owned(),
-        StopReason::Foreign => "the endpoint answers with something that is no JSON".to_owned(),
+        StopReason::Foreign => {
+            "the endpoint answers with something that its dialect has no form for".to_owned()
+        }
         StopReason::Interrupted => "somebody stopped it".to_owned(),
         StopReason::Capped => "the account or the cap has no room for the next ask".to_owned(),
         StopReason::Mismatched => "another model answers than is pinned".to_owned(),
@@ -83,8 +85,9 @@ pub fn stopped(reason: StopReason) -> String {
         StopReason::Redirected => {
             "the endpoint answers from another address, and no redirect is followed".to_owned()
         }
+        StopReason::Rejected => "the endpoint rejects every ask and answered none".to_owned(),
         StopReason::Unreachable => {
-            "nobody answers at the endpoint's address: is the server started, and the URL right?"
+            "nobody answers at the endpoint's address: is the server started, and the URL right"
                 .to_owned()
         }
     }

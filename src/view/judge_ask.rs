@@ -45,6 +45,10 @@ pub struct JudgeAskCounts {
     pub end: Option<RunEnd>,
     /// Why it stopped before its end; `null` where it did not.
     pub stopped: Option<String>,
+    /// What is wrong with answers of this command that have not the form, by its word.
+    pub details: BTreeMap<String, u64>,
+    /// What the endpoint said last of an ask that came to nothing.
+    pub complaint: Option<String>,
 }
 
 fn exit(of: &LiveCounts) -> Exit {
@@ -63,6 +67,20 @@ pub fn dollars(micro: u64) -> String {
     micro.map_or_else(|| "more".to_owned(), |of| format!("${of}"))
 }
 
+/// Why a run stopped: where another model answered, which one.
+fn why(reason: StopReason, counts: &LiveCounts) -> String {
+    let pin = &counts.pin;
+    match (reason, &counts.other_model) {
+        (StopReason::Mismatched, Some(Some(named))) => {
+            format!("{named} answers, and the plan pins {pin}")
+        }
+        (StopReason::Mismatched, Some(None)) => format!(
+            "the endpoint does not name the model that answers, and the plan pins {pin}: nobody could tell who judged"
+        ),
+        _ => endpoint::stopped(reason),
+    }
+}
+
 /// What a run came to.
 pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
     let facts = JudgeAskCounts {
@@ -77,7 +95,9 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         cost_usd_micro: counts.cost,
         settled_usd_micro: counts.settled,
         end: counts.end,
-        stopped: counts.stopped.map(endpoint::stopped),
+        stopped: counts.stopped.map(|reason| why(reason, counts)),
+        details: counts.details.clone(),
+        complaint: counts.complaint.clone(),
     };
     let mut view = View::of(&facts);
     view.exit = exit(counts);
@@ -103,7 +123,16 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         .iter()
         .filter(|(word, _)| *word != "answered");
     let failed: Vec<_> = failed
-        .map(|(word, calls)| format!("{calls} {word}"))
+        .map(|(word, calls)| match word.as_str() {
+            "unparsed" if !facts.details.is_empty() => {
+                let details = facts.details.iter();
+                let details: Vec<_> = details
+                    .map(|(word, calls)| format!("{calls} {word}"))
+                    .collect();
+                format!("{calls} {word} ({})", details.join(", "))
+            }
+            _ => format!("{calls} {word}"),
+        })
         .collect();
     if !failed.is_empty() {
         view.sentence(format!(
@@ -112,7 +141,21 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         ));
     }
     if let Some(why) = &facts.stopped {
-        view.sentence(format!("Stopped, with {} asks left: {why}.", facts.left));
+        let again = ["exhausted", "mismatched", "rejected"];
+        let again = again.iter().filter_map(|word| facts.by_outcome.get(*word));
+        let again: u64 = again.sum();
+        let tried = if again > 0 {
+            format!(", and {again} that the same command asks again")
+        } else {
+            String::new()
+        };
+        view.sentence(format!(
+            "Stopped, with {} asks left{tried}: {why}.",
+            facts.left
+        ));
+    }
+    if let Some(said) = &facts.complaint {
+        view.sentence(format!("The endpoint said: {said}"));
     }
     if facts.end == Some(RunEnd::Capped) {
         view.sentence("The account or the cap has no room for the next ask.");

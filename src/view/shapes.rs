@@ -207,12 +207,12 @@ shapes! {
     "iterate seal": AndDue<gates::SealedHypotheses> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
     "judge ask": judge_ask::JudgeAskCounts | judge_ask::JudgeAskOutlook;
-    "judge stop": judge_ask::JudgeRunStop;
     "judge compare": judge_compare::JudgesCompared;
     "judge drift": judge_drift::DriftFacts;
     "judge list": judge::JudgeList;
     "judge rescore-check": judge::JudgeStability;
     "judge run": judge::JudgeRun;
+    "judge stop": judge_ask::JudgeRunStop;
     "key admit": StandsAnd<key::AskedFor> | BodiesAnd<key::AskedFor>;
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;

@@ -2,7 +2,7 @@
 
 from history.records import ModelRun
 
-AGAIN = ("exhausted", "lost", "mismatched")               # what an ask came to that may be asked again
+AGAIN = ("exhausted", "lost", "mismatched", "rejected")   # what an ask came to that may be asked again
 
 
 def endpoint_registered(state, _entry, data):

@@ -1,13 +1,18 @@
 //! Messages of Anthropic: `POST /v1/messages`. It has no seed and no log-probabilities.
 
+use std::collections::BTreeMap;
+
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::reading::StopCause;
 use serde::Deserialize;
-use serde_json::Map;
 use serde_json::json;
+
+use super::JSON_SCHEMA;
+use super::RequestBody;
+use super::SchemaFormat;
 
 /// The dialect.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +23,7 @@ struct MessageBody {
     model: Option<String>,
     stop_reason: Option<String>,
     content: Vec<MessagePart>,
+    #[serde(default, deserialize_with = "super::usage")]
     usage: Option<MessageUsage>,
 }
 
@@ -45,24 +51,24 @@ impl WireForm for Anthropic {
     }
 
     fn request(&self, ask: &ModelAsk) -> (String, Vec<u8>) {
-        let mut body = Map::new();
-        body.insert("model".to_owned(), json!(ask.model));
+        let mut body = RequestBody::default();
+        body.insert("model", json!(ask.model));
         let system = super::said(ask, Speaker::System);
         if !system.is_empty() {
-            body.insert("system".to_owned(), json!(system));
+            body.insert("system", json!(system));
         }
         let user = json!([{"role": "user", "content": super::said(ask, Speaker::User)}]);
-        body.insert("messages".to_owned(), user);
+        body.insert("messages", user);
         let limit = json!(ask.decoding.max_output_tokens);
-        body.insert("max_tokens".to_owned(), limit);
+        body.insert("max_tokens", limit);
         if let Some(micro) = ask.decoding.temperature_micro {
-            body.insert("temperature".to_owned(), super::temperature(micro));
+            body.insert("temperature", super::temperature(micro));
         }
         if let Some(schema) = super::schema(&ask.format) {
-            let format = json!({"type": "json_schema", "schema": schema});
-            body.insert("output_config".to_owned(), json!({"format": format}));
+            let format = SchemaFormat::new(schema, false, Some(JSON_SCHEMA));
+            body.insert("output_config", BTreeMap::from([("format", format)]));
         }
-        ("/v1/messages".to_owned(), super::bytes(body))
+        ("/v1/messages".to_owned(), body.bytes())
     }
 
     fn read(&self, body: &[u8]) -> Option<ReplyReading> {
@@ -90,7 +96,7 @@ impl WireForm for Anthropic {
             finish: body.stop_reason,
             stop,
             tokens: tokens.map(|(tokens, _)| tokens),
-            tokens_fit: true,
+            tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
             logprobs: Vec::new(),
         })

@@ -8,12 +8,11 @@ use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::reading::StopCause;
 use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
-use serde_json::Map;
-use serde_json::Value;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::ALTERNATIVES;
+use super::RequestBody;
 
 /// The dialect.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +25,7 @@ struct ContentBody {
     #[serde(default)]
     candidates: Vec<Candidate>,
     prompt_feedback: Option<Feedback>,
+    #[serde(default, deserialize_with = "super::usage")]
     usage_metadata: Option<ContentUsage>,
 }
 
@@ -98,31 +98,31 @@ impl WireForm for Gemini {
 
     fn request(&self, ask: &ModelAsk) -> (String, Vec<u8>) {
         let text = |text: String| json!({"parts": [{"text": text}]});
-        let mut body = Map::new();
+        let mut body = RequestBody::default();
         let system = super::said(ask, Speaker::System);
         if !system.is_empty() {
-            body.insert("systemInstruction".to_owned(), text(system));
+            body.insert("systemInstruction", text(system));
         }
         let user = json!({"role": "user", "parts": [{"text": super::said(ask, Speaker::User)}]});
-        body.insert("contents".to_owned(), json!([user]));
-        let mut how = Map::new();
+        body.insert("contents", json!([user]));
+        let mut how = RequestBody::default();
         let limit = json!(ask.decoding.max_output_tokens);
-        how.insert("maxOutputTokens".to_owned(), limit);
+        how.insert("maxOutputTokens", limit);
         if let Some(micro) = ask.decoding.temperature_micro {
-            how.insert("temperature".to_owned(), super::temperature(micro));
+            how.insert("temperature", super::temperature(micro));
         }
         if let Some(seed) = ask.decoding.seed {
-            how.insert("seed".to_owned(), json!(seed));
+            how.insert("seed", json!(seed));
         }
         if let Some(schema) = super::schema(&ask.format) {
-            how.insert("responseMimeType".to_owned(), json!("application/json"));
-            how.insert("responseJsonSchema".to_owned(), schema);
+            how.insert("responseMimeType", json!("application/json"));
+            how.insert("responseJsonSchema", schema);
         }
         if ask.format == AnswerFormat::Logprobs {
-            how.insert("responseLogprobs".to_owned(), json!(true));
-            how.insert("logprobs".to_owned(), json!(ALTERNATIVES));
+            how.insert("responseLogprobs", json!(true));
+            how.insert("logprobs", json!(ALTERNATIVES));
         }
-        body.insert("generationConfig".to_owned(), Value::Object(how));
+        body.insert("generationConfig", how);
         // A model's name stands in the path: what is not plain there is escaped.
         let model = ask.model.bytes().map(|byte| {
             if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
@@ -135,7 +135,7 @@ impl WireForm for Gemini {
             "/v1beta/models/{}:generateContent",
             model.collect::<String>()
         );
-        (path, super::bytes(body))
+        (path, body.bytes())
     }
 
     fn read(&self, body: &[u8]) -> Option<ReplyReading> {
@@ -174,7 +174,12 @@ impl WireForm for Gemini {
         let given = logprobs.map(|of| of.top_candidates).unwrap_or_default();
         Some(ReplyReading {
             text: texts.collect(),
-            model: body.model_version,
+            model: body
+                .model_version
+                .map(|name| match name.strip_prefix("models/") {
+                    Some(bare) => bare.to_owned(),
+                    None => name,
+                }),
             fingerprint: None,
             finish,
             stop,

@@ -7,6 +7,8 @@ mod gemini;
 mod openai_chat;
 mod openai_responses;
 
+use std::collections::BTreeMap;
+
 use clover_event::calls::TokenCounts;
 use clover_event::payload::endpoint::AuthForm;
 use clover_event::payload::endpoint::Dialect;
@@ -18,10 +20,13 @@ use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
-use serde_json::Map;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::value::to_raw_value;
 
 /// Alternatives of a token that are asked for.
 const ALTERNATIVES: u64 = 5;
@@ -53,9 +58,20 @@ pub fn usual_auth(dialect: Dialect) -> AuthForm {
     }
 }
 
-/// The bytes of a body, members in order.
-fn bytes(body: Map<String, Value>) -> Vec<u8> {
-    Value::Object(body).to_string().into_bytes()
+/// The members of a request by their names, each as its JSON: what stands inside of one keeps its order.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+struct RequestBody(BTreeMap<&'static str, Box<RawValue>>);
+
+impl RequestBody {
+    fn insert(&mut self, name: &'static str, value: impl Serialize) {
+        let json = to_raw_value(&value).expect("BUG: texts and numbers are JSON");
+        self.0.insert(name, json);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("BUG: texts and numbers are JSON")
+    }
 }
 
 /// A temperature as a number of JSON.
@@ -74,26 +90,108 @@ fn said(ask: &ModelAsk, role: Speaker) -> String {
     texts.join("\n\n")
 }
 
+/// What an answer may hold under a name.
+#[derive(Debug, Serialize)]
+struct MemberSchema<'a> {
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    levels: Option<&'a [i64]>,
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    choices: Option<&'a [String]>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+/// The members of an answer. Servers that hold a model to a schema have it write them in this order, so it is the order that
+/// the answer has to have.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum MemberSchemas<'a> {
+    Choice {
+        choice: MemberSchema<'a>,
+    },
+    Score {
+        ticket: MemberSchema<'a>,
+        reasoning: MemberSchema<'a>,
+        score: MemberSchema<'a>,
+    },
+}
+
+/// The JSON Schema of an answer.
+#[derive(Debug, Serialize)]
+struct AnswerSchema<'a> {
+    #[serde(rename = "additionalProperties")]
+    open: bool,
+    properties: MemberSchemas<'a>,
+    required: &'static [&'static str],
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+/// A schema as a dialect names it.
+#[derive(Debug, Serialize)]
+struct SchemaFormat<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    schema: AnswerSchema<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+}
+
+impl<'a> SchemaFormat<'a> {
+    /// A schema that is told to be of a kind, under a name where the dialect wants one.
+    fn new(schema: AnswerSchema<'a>, is_named: bool, kind: Option<&'static str>) -> Self {
+        Self {
+            name: is_named.then_some("answer"),
+            schema,
+            strict: is_named.then_some(true),
+            kind,
+        }
+    }
+}
+
+/// What a dialect calls a format that is a JSON Schema.
+const JSON_SCHEMA: &str = "json_schema";
+
 /// The JSON Schema of an answer; `None` for free text.
-fn schema(format: &AnswerFormat) -> Option<Value> {
-    let (names, members) = match format {
+fn schema(format: &AnswerFormat) -> Option<AnswerSchema<'_>> {
+    let member = |kind, levels, choices| MemberSchema {
+        levels,
+        choices,
+        kind,
+    };
+    let (required, properties): (&[&str], _) = match format {
         AnswerFormat::Logprobs | AnswerFormat::Text => return None,
         AnswerFormat::Choice { choices } => (
-            vec!["choice"],
-            json!({"choice": {"type": "string", "enum": choices}}),
+            &["choice"],
+            MemberSchemas::Choice {
+                choice: member("string", None, Some(choices.as_slice())),
+            },
         ),
         AnswerFormat::Json { levels, .. } => (
-            vec!["ticket", "reasoning", "score"],
-            json!({
-                "ticket": {"type": "string"},
-                "reasoning": {"type": "string"},
-                "score": {"type": "integer", "enum": levels},
-            }),
+            &["ticket", "reasoning", "score"],
+            MemberSchemas::Score {
+                ticket: member("string", None, None),
+                reasoning: member("string", None, None),
+                score: member("integer", Some(levels.as_slice()), None),
+            },
         ),
     };
-    Some(json!({
-        "type": "object", "properties": members, "required": names, "additionalProperties": false,
-    }))
+    Some(AnswerSchema {
+        open: false,
+        properties,
+        required,
+        kind: "object",
+    })
+}
+
+/// What an answer says of its tokens; nothing where that has another form than its dialect's.
+fn usage<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let said = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    Ok(said.and_then(|said| serde_json::from_str(said.get()).ok()))
 }
 
 fn count(value: u64) -> Count {
@@ -107,7 +205,11 @@ fn tokens(
     total: Option<u64>,
 ) -> (TokenCounts, bool) {
     let cached = read.saturating_add(written);
-    let fits = cached <= input && total.is_none_or(|total| total == input.saturating_add(output));
+    // No request is without a token, and what was reasoned is a part of the output.
+    let fits = input > 0
+        && cached <= input
+        && reasoning <= output
+        && total.is_none_or(|total| total == input.saturating_add(output));
     let counts = TokenCounts {
         cache_read: count(read),
         cache_write: count(written),

@@ -7,10 +7,13 @@ use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::reading::StopCause;
 use serde::Deserialize;
-use serde_json::Map;
+use serde::Serialize;
 use serde_json::json;
 
 use super::ALTERNATIVES;
+use super::JSON_SCHEMA;
+use super::RequestBody;
+use super::SchemaFormat;
 use super::TokenLogprobs;
 
 /// The dialect.
@@ -22,6 +25,7 @@ struct ChatBody {
     model: Option<String>,
     system_fingerprint: Option<String>,
     choices: Vec<ChatChoice>,
+    #[serde(default, deserialize_with = "super::usage")]
     usage: Option<ChatUsage>,
 }
 
@@ -48,6 +52,8 @@ struct ChatUsage {
     prompt_tokens: u64,
     completion_tokens: u64,
     total_tokens: Option<u64>,
+    /// Where a provider says beside the details what came from a cache.
+    prompt_cache_hit_tokens: Option<u64>,
     prompt_tokens_details: Option<InputDetails>,
     completion_tokens_details: Option<OutputDetails>,
 }
@@ -61,6 +67,13 @@ struct InputDetails {
 #[derive(Debug, Deserialize)]
 struct OutputDetails {
     reasoning_tokens: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ChatFormat<'a> {
+    json_schema: SchemaFormat<'a>,
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 impl WireForm for OpenaiChat {
@@ -80,28 +93,30 @@ impl WireForm for OpenaiChat {
             };
             json!({"role": role, "content": message.text})
         });
-        let mut body = Map::new();
-        body.insert("model".to_owned(), json!(ask.model));
-        body.insert("messages".to_owned(), messages.collect());
-        body.insert("n".to_owned(), json!(1));
+        let mut body = RequestBody::default();
+        body.insert("model", json!(ask.model));
+        body.insert("messages", messages.collect::<Vec<_>>());
+        body.insert("n", json!(1));
         let limit = json!(ask.decoding.max_output_tokens);
-        body.insert("max_completion_tokens".to_owned(), limit);
+        body.insert("max_completion_tokens", limit);
         if let Some(micro) = ask.decoding.temperature_micro {
-            body.insert("temperature".to_owned(), super::temperature(micro));
+            body.insert("temperature", super::temperature(micro));
         }
         if let Some(seed) = ask.decoding.seed {
-            body.insert("seed".to_owned(), json!(seed));
+            body.insert("seed", json!(seed));
         }
         if let Some(schema) = super::schema(&ask.format) {
-            let of = json!({"name": "answer", "strict": true, "schema": schema});
-            let format = json!({"type": "json_schema", "json_schema": of});
-            body.insert("response_format".to_owned(), format);
+            let format = ChatFormat {
+                json_schema: SchemaFormat::new(schema, true, None),
+                kind: JSON_SCHEMA,
+            };
+            body.insert("response_format", format);
         }
         if ask.format == AnswerFormat::Logprobs {
-            body.insert("logprobs".to_owned(), json!(true));
-            body.insert("top_logprobs".to_owned(), json!(ALTERNATIVES));
+            body.insert("logprobs", json!(true));
+            body.insert("top_logprobs", json!(ALTERNATIVES));
         }
-        ("/chat/completions".to_owned(), super::bytes(body))
+        ("/chat/completions".to_owned(), body.bytes())
     }
 
     fn read(&self, body: &[u8]) -> Option<ReplyReading> {
@@ -118,11 +133,13 @@ impl WireForm for OpenaiChat {
         let usage = body.usage.as_ref();
         let says_cache = usage.is_some_and(|of| {
             let details = of.prompt_tokens_details.as_ref();
-            details.is_some_and(|of| of.cached_tokens.is_some())
+            of.prompt_cache_hit_tokens.is_some()
+                || details.is_some_and(|of| of.cached_tokens.is_some())
         });
         let tokens = body.usage.map(|of| {
             let input = of.prompt_tokens_details.as_ref();
-            let read = input.and_then(|of| of.cached_tokens).unwrap_or(0);
+            let read = input.and_then(|of| of.cached_tokens);
+            let read = read.or(of.prompt_cache_hit_tokens).unwrap_or(0);
             let written = input.and_then(|of| of.cache_write_tokens).unwrap_or(0);
             let output = of.completion_tokens_details.as_ref();
             let reasoning = output.and_then(|of| of.reasoning_tokens).unwrap_or(0);

@@ -1,5 +1,7 @@
 //! Responses of OpenAI: `POST /responses`. Nothing is stored there.
 
+use std::collections::BTreeMap;
+
 use clover_workflow::ask::AnswerFormat;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
@@ -7,10 +9,12 @@ use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::reading::StopCause;
 use serde::Deserialize;
-use serde_json::Map;
 use serde_json::json;
 
 use super::ALTERNATIVES;
+use super::JSON_SCHEMA;
+use super::RequestBody;
+use super::SchemaFormat;
 use super::TokenLogprobs;
 
 /// The dialect.
@@ -23,6 +27,7 @@ struct ResponseBody {
     status: Option<String>,
     incomplete_details: Option<Incomplete>,
     output: Vec<OutputItem>,
+    #[serde(default, deserialize_with = "super::usage")]
     usage: Option<ResponseUsage>,
 }
 
@@ -75,31 +80,29 @@ impl WireForm for OpenaiResponses {
     }
 
     fn request(&self, ask: &ModelAsk) -> (String, Vec<u8>) {
-        let mut body = Map::new();
-        body.insert("model".to_owned(), json!(ask.model));
+        let mut body = RequestBody::default();
+        body.insert("model", json!(ask.model));
         let instructions = super::said(ask, Speaker::System);
         if !instructions.is_empty() {
-            body.insert("instructions".to_owned(), json!(instructions));
+            body.insert("instructions", json!(instructions));
         }
-        body.insert("input".to_owned(), json!(super::said(ask, Speaker::User)));
-        body.insert("store".to_owned(), json!(false));
+        body.insert("input", json!(super::said(ask, Speaker::User)));
+        body.insert("store", json!(false));
         let limit = json!(ask.decoding.max_output_tokens);
-        body.insert("max_output_tokens".to_owned(), limit);
+        body.insert("max_output_tokens", limit);
         if let Some(micro) = ask.decoding.temperature_micro {
-            body.insert("temperature".to_owned(), super::temperature(micro));
+            body.insert("temperature", super::temperature(micro));
         }
         if let Some(schema) = super::schema(&ask.format) {
-            let format = json!({
-                "type": "json_schema", "name": "answer", "strict": true, "schema": schema,
-            });
-            body.insert("text".to_owned(), json!({"format": format}));
+            let format = SchemaFormat::new(schema, true, Some(JSON_SCHEMA));
+            body.insert("text", BTreeMap::from([("format", format)]));
         }
         if ask.format == AnswerFormat::Logprobs {
             let include = json!(["message.output_text.logprobs"]);
-            body.insert("include".to_owned(), include);
-            body.insert("top_logprobs".to_owned(), json!(ALTERNATIVES));
+            body.insert("include", include);
+            body.insert("top_logprobs", json!(ALTERNATIVES));
         }
-        ("/responses".to_owned(), super::bytes(body))
+        ("/responses".to_owned(), body.bytes())
     }
 
     fn read(&self, body: &[u8]) -> Option<ReplyReading> {
@@ -112,6 +115,7 @@ impl WireForm for OpenaiResponses {
             (_, Some("max_output_tokens")) => StopCause::Limit,
             (_, Some("content_filter")) => StopCause::Filter,
             (Some("completed"), _) => StopCause::Done,
+            (Some("failed" | "cancelled" | "in_progress" | "queued"), _) => StopCause::Failed,
             _ => StopCause::Other,
         };
         let usage = body.usage.as_ref();

@@ -210,3 +210,65 @@ fn an_error_says_its_words_and_its_message() {
     let plain = wire(Dialect::OpenaiChat).complaint(b"Bad Gateway");
     assert_eq!(plain, "Bad Gateway");
 }
+
+/// Servers that hold a model to a schema have it write the members in the order in which the schema names them, and that order
+/// is the one that an answer has to have.
+#[test]
+fn a_schema_names_the_members_in_the_order_of_the_answer() {
+    for dialect in Dialect::ALL.iter().copied() {
+        let format = AnswerFormat::Json {
+            form: "answer/1",
+            levels: vec![1, 2],
+            reasoning: "before",
+        };
+        let (_, body) = wire(dialect).request(&ask(format));
+        let body = String::from_utf8(body).unwrap();
+        let ordered = r#""properties":{"ticket":{"type":"string"},"reasoning":{"type":"string"},"score":{"enum":[1,2],"type":"integer"}}"#;
+        assert!(body.contains(ordered), "{dialect}: {body}");
+        let required = r#""required":["ticket","reasoning","score"]"#;
+        assert!(body.contains(required), "{dialect}: {body}");
+    }
+}
+
+/// No request is without tokens, and what was reasoned is said: tokens that cannot be do not fit. What has another form is no
+/// usage, and the answer still counts.
+#[test]
+fn tokens_that_cannot_be_do_not_fit() {
+    let chat = |usage: &str| {
+        let body = format!(
+            r#"{{"model":"m","choices":[{{"finish_reason":"stop","message":{{"content":"hi"}}}}],"usage":{usage}}}"#
+        );
+        wire(Dialect::OpenaiChat).read(body.as_bytes()).unwrap()
+    };
+    let fits = chat(r#"{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}"#);
+    assert!(fits.tokens_fit && fits.tokens.is_some());
+    let zero = chat(r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#);
+    assert!(!zero.tokens_fit);
+    let over = chat(
+        r#"{"prompt_tokens":9,"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":6}}"#,
+    );
+    assert!(!over.tokens_fit);
+    let hit = chat(r#"{"prompt_tokens":9,"completion_tokens":2,"prompt_cache_hit_tokens":4}"#);
+    assert_eq!(hit.tokens.unwrap().cache_read, Count::new(4).unwrap());
+    for odd in [
+        r#"{"prompt_tokens":"9"}"#,
+        r#"{"input_tokens":9,"output_tokens":2}"#,
+        "null",
+        "7",
+    ] {
+        let of = chat(odd);
+        assert!(of.tokens.is_none() && of.text == "hi", "{odd}");
+    }
+}
+
+#[test]
+fn a_response_that_failed_is_no_answer_and_a_name_has_no_prefix() {
+    for status in ["failed", "in_progress"] {
+        let body = format!(r#"{{"model":"m","status":"{status}","output":[]}}"#);
+        let read = wire(Dialect::OpenaiResponses).read(body.as_bytes());
+        assert_eq!(read.unwrap().stop, StopCause::Failed, "{status}");
+    }
+    let body = r#"{"modelVersion":"models/m-1","candidates":[{"finishReason":"STOP","content":{"parts":[{"text":"a"}]}}]}"#;
+    let read = wire(Dialect::Gemini).read(body.as_bytes()).unwrap();
+    assert_eq!(read.model.as_deref(), Some("m-1"));
+}

@@ -128,10 +128,16 @@ fn ticket(body: &str) -> String {
     found.chars().take(4).collect()
 }
 
+/// Where a request describes a member of the answer.
+fn named_at(request: &[u8], name: &str) -> Option<usize> {
+    let described = format!("\"{name}\":{{");
+    String::from_utf8_lossy(request).find(&described)
+}
+
 /// The answer to a request that was asked `asked` times before.
 pub(super) fn answer(
     (dialect, path): (Dialect, &str),
-    body: &Value,
+    (body, bytes): (&Value, &[u8]),
     (seed, asked): (u64, u64),
     fault: &Fault,
 ) -> SimulatedAnswer {
@@ -154,11 +160,16 @@ pub(super) fn answer(
     let (text, cut) = match wanted.choices.len() {
         _ if level.is_some() => {
             let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
-            let level = level.copied().unwrap_or_default();
-            (
-                format!("{{\"ticket\":{ticket},\"reasoning\":{reasoning},\"score\":{level}}}"),
-                false,
-            )
+            let level = json!(level.copied().unwrap_or_default());
+            let mut members = [
+                ("ticket", ticket),
+                ("reasoning", reasoning),
+                ("score", level),
+            ];
+            // As servers do that hold a model to a schema: in the order in which the request names them.
+            members.sort_by_key(|(name, _)| named_at(bytes, name));
+            let members = members.map(|(name, value)| format!("\"{name}\":{value}"));
+            (format!("{{{}}}", members.join(",")), false)
         }
         0 => (words.join(" "), wanted.limit < WORDS_SAID),
         some => {

@@ -248,7 +248,12 @@ fn judged(
         *count - 1
     };
     let seed = (options.seed, asked);
-    let of = answer::answer((dialect, &request.path), &body, seed, fault);
+    let of = answer::answer(
+        (dialect, &request.path),
+        (&body, &request.body),
+        seed,
+        fault,
+    );
     let status = fault.status.unwrap_or(200);
     let usual = match status {
         200 => of.body,

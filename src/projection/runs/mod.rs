@@ -152,7 +152,10 @@ pub struct AskAgain {
 pub fn is_asked_again(outcome: CallOutcome) -> bool {
     matches!(
         outcome,
-        CallOutcome::Exhausted | CallOutcome::Lost | CallOutcome::Mismatched
+        CallOutcome::Exhausted
+            | CallOutcome::Lost
+            | CallOutcome::Mismatched
+            | CallOutcome::Rejected
     )
 }
 

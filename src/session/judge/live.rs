@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clover_event::Kind;
+use clover_event::calls::CallOutcome;
 use clover_event::id::AccountId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
@@ -48,6 +49,7 @@ use crate::judge::live_course;
 use crate::judge::live_course::AskedRun;
 use crate::judge::live_outlook;
 use crate::judge::live_outlook::LiveOutlook;
+use crate::judge::live_record::ReadCall;
 use crate::judge::live_record::Recorder;
 use crate::judge::live_rows::LiveRows;
 use crate::judge::live_rows::RowSorter;
@@ -95,6 +97,14 @@ pub struct LiveCounts {
     pub by_outcome: BTreeMap<String, u64>,
     /// What its calls cost, in millionths of a dollar.
     pub cost: u64,
+    /// What the endpoint said last of an ask that came to nothing, without secrets.
+    pub complaint: Option<String>,
+    /// What is wrong with answers that have not the form, by its word.
+    pub details: BTreeMap<String, u64>,
+    /// Who answered instead of the pinned model: a name, or nobody who names itself.
+    pub other_model: Option<Option<String>>,
+    /// The model that has to answer.
+    pub pin: String,
     /// Why it stopped before its end.
     pub stopped: Option<StopReason>,
     /// How it ended; none where it can go on.
@@ -114,6 +124,25 @@ pub struct LiveCounts {
 }
 
 impl LiveCounts {
+    /// What is to be said of a call that ended.
+    pub(super) fn hear(&mut self, call: &ReadCall) {
+        let detail = call.ended.detail.as_ref();
+        match call.outcome {
+            CallOutcome::Mismatched => {
+                let named = call.ended.reading.as_ref().and_then(|of| of.model.clone());
+                self.other_model = Some(named);
+            }
+            CallOutcome::Unparsed => {
+                let word = detail.map_or("shape", String::as_str);
+                *self.details.entry(word.to_owned()).or_default() += 1;
+            }
+            CallOutcome::Exhausted | CallOutcome::Rejected => {
+                self.complaint = detail.cloned().or(self.complaint.take());
+            }
+            _ => {}
+        }
+    }
+
     /// What is on record of a run.
     fn take(&mut self, ledger: &Ledger, run: &RunId) {
         let runs = ledger.state().fold::<ModelRuns>();
@@ -251,6 +280,7 @@ pub fn run(
     let mut counts = LiveCounts {
         already: sorted.already,
         missed_before: sorted.missed_before,
+        pin: plan.pin.clone(),
         ..LiveCounts::default()
     };
     if sorted.is_done() && open.is_none() {

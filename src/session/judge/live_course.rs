@@ -183,6 +183,7 @@ impl Course<'_> {
         calls.sort_by_key(|of| of.at);
         recorder.keep_bodies(&mut calls)?;
         for call in &calls {
+            counts.hear(call);
             self.open.remove(&call.at);
         }
         let (found, done) = loop {

@@ -67,7 +67,7 @@ pub(super) struct ReadCall {
     pub outcome: CallOutcome,
     /// Its body as it is kept, where it has one.
     body: Option<(PrivateRef, Vec<u8>)>,
-    ended: EndedCall,
+    pub ended: EndedCall,
     score: Option<Micro>,
     usage: UsageState,
 }

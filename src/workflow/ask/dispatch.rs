@@ -25,6 +25,8 @@ const PATIENCE_USUAL: Micros = 900 * SECOND;
 const RETRY_WINDOW: usize = 200;
 /// Answers that are no JSON, in a row, that stop a run.
 const FOREIGN_MAX: u32 = 3;
+/// Asks that the endpoint rejects, in a row, that stop a run which never had an answer.
+const REJECTED_MAX: u32 = 3;
 /// Attempts that reached nobody, in a row, that stop a run which never had an answer.
 const UNREACHED_MAX: u32 = 8;
 
@@ -79,6 +81,8 @@ pub enum StopReason {
     Quota,
     /// The URL is wrong.
     Redirected,
+    /// The endpoint rejects every ask, and never answered one.
+    Rejected,
     /// Nobody answers at the URL, and nobody ever did.
     Unreachable,
 }
@@ -145,6 +149,8 @@ pub struct Dispatch {
     recent: VecDeque<bool>,
     foreign: u32,
     unreached: u32,
+    rejected: u32,
+    was_answered: bool,
     was_reached: bool,
     fails_since: Option<Micros>,
     stopped: Option<StopReason>,
@@ -162,6 +168,8 @@ impl Dispatch {
             recent: VecDeque::new(),
             foreign: 0,
             unreached: 0,
+            rejected: 0,
+            was_answered: false,
             was_reached: false,
             fails_since: None,
             stopped: None,
@@ -265,8 +273,15 @@ impl Dispatch {
             self.limiter.went_well();
         }
         match class {
-            AttemptClass::Ok => return (Fate::Answered, asked.attempts),
+            AttemptClass::Ok => {
+                self.was_answered = true;
+                return (Fate::Answered, asked.attempts);
+            }
             AttemptClass::Rejected => {
+                self.rejected += 1;
+                if !self.was_answered && self.rejected >= REJECTED_MAX {
+                    self.stop(StopReason::Rejected);
+                }
                 return (Fate::Ended(CallOutcome::Rejected), asked.attempts);
             }
             AttemptClass::Oversize => {
@@ -316,9 +331,7 @@ impl Dispatch {
         let failed = u32::try_from(asked.attempts.len()).unwrap_or(u32::MAX);
         let own = retry::backoff(failed, end.draw);
         let due = now.saturating_add(own.saturating_add(end.asked_wait.unwrap_or(0)));
-        let is_limit =
-            matches!(class, AttemptClass::Limited) || end.attempt.status == Count::new(529);
-        if is_limit {
+        if matches!(class, AttemptClass::Limited | AttemptClass::Overloaded) {
             self.limiter.said_no(due, now);
         }
         let used_up = failed >= self.rules.attempts_max || asked.attempts.len() >= ATTEMPTS_MAX;
@@ -432,6 +445,40 @@ mod tests {
         assert_eq!(attempts.len(), 1);
         assert_eq!(dispatch.step(0), Step::Stopped(StopReason::Denied));
         assert_eq!(dispatch.leave(), (Vec::new(), 2));
+    }
+
+    #[test]
+    fn an_endpoint_that_rejects_every_ask_stops_the_run() {
+        let mut dispatch = with(5);
+        for place in 0..3 {
+            assert_eq!(dispatch.step(0), Step::Send(place));
+            dispatch.sent(place, 0);
+            let (fate, _) = dispatch.ended(place, end(AttemptClass::Rejected, None), 0);
+            assert_eq!(fate, Fate::Ended(CallOutcome::Rejected));
+        }
+        assert_eq!(dispatch.step(0), Step::Stopped(StopReason::Rejected));
+        assert_eq!(dispatch.leave(), (Vec::new(), 2));
+        // Where one was answered, a row that is rejected is that row's fault.
+        let mut dispatch = with(5);
+        for place in 0..5 {
+            dispatch.sent(place, 0);
+            let class = if place == 0 {
+                AttemptClass::Ok
+            } else {
+                AttemptClass::Rejected
+            };
+            dispatch.ended(place, end(class, None), 0);
+        }
+        assert_eq!(dispatch.step(0), Step::Done);
+    }
+
+    #[test]
+    fn an_overloaded_endpoint_is_sent_less_at_once() {
+        let mut dispatch = with(8);
+        let before = dispatch.limiter.limit();
+        dispatch.sent(0, 0);
+        dispatch.ended(0, end(AttemptClass::Overloaded, None), 0);
+        assert!(dispatch.limiter.limit() < before);
     }
 
     #[test]

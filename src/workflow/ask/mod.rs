@@ -227,6 +227,8 @@ pub enum BrokenCause {
     Oversize,
     /// No connection came about: nothing was sent.
     Unreachable,
+    /// The certificate is not trusted: nothing was sent.
+    Untrusted,
 }
 
 /// A desk that takes no request now.

@@ -14,6 +14,8 @@ const ANSWER_BYTES_MAX: usize = 16 << 10;
 pub enum StopCause {
     /// It was done.
     Done,
+    /// It failed, or is not done yet: the same can be asked again.
+    Failed,
     /// A filter of the provider stopped it.
     Filter,
     /// The limit of tokens.
@@ -71,7 +73,7 @@ pub fn outcome_of(
         StopCause::Filter => return (CallOutcome::Filtered, None),
         StopCause::Refusal => return (CallOutcome::Refused, None),
         StopCause::Limit => return (CallOutcome::Truncated, None),
-        StopCause::Done | StopCause::Other => {}
+        StopCause::Done | StopCause::Failed | StopCause::Other => {}
     }
     let unparsed = |detail| (CallOutcome::Unparsed, Some(detail));
     if reading.text.is_empty() {

@@ -31,7 +31,7 @@ pub fn class_of(reply: &Reply, is_json: bool) -> AttemptClass {
                 BrokenCause::Cut => AttemptClass::Cut,
                 BrokenCause::Late => AttemptClass::Late,
                 BrokenCause::Oversize => AttemptClass::Oversize,
-                BrokenCause::Unreachable => AttemptClass::Unreachable,
+                BrokenCause::Unreachable | BrokenCause::Untrusted => AttemptClass::Unreachable,
             };
         }
         Reply::Http {

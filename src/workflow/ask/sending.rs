@@ -7,6 +7,7 @@ use clover_ground::seed::SeedTree;
 use clover_ground::time::Timestamp;
 use clover_num::Count;
 
+use crate::ask::BrokenCause;
 use crate::ask::Desk;
 use crate::ask::DeskAnswer;
 use crate::ask::Micros;
@@ -23,6 +24,7 @@ use crate::ask::dispatch::StopReason;
 use crate::ask::limit::TokenNeed;
 use crate::ask::reading;
 use crate::ask::reading::ReplyReading;
+use crate::ask::reading::StopCause;
 use crate::ask::retry;
 
 /// How long a wait goes on before the caller may look around.
@@ -253,6 +255,12 @@ impl<'a> Sending<'a> {
         })
     }
 
+    /// Whether an answer with a good status says that it failed, or is not done.
+    fn has_failed(&self, body: &[u8]) -> bool {
+        let read = self.wire.read(body);
+        read.is_some_and(|read| read.stop == StopCause::Failed)
+    }
+
     /// What an attempt came to, read and classed.
     fn heard(&mut self, answered: &DeskAnswer, at: Timestamp) -> HeardReply {
         let (status, headers, body) = match &answered.reply {
@@ -263,10 +271,20 @@ impl<'a> Sending<'a> {
             } => (Some(*status), headers.as_slice(), Some(body)),
             Reply::Broken { status, .. } => (*status, &[][..], None),
         };
+        let untrusted = match &answered.reply {
+            Reply::Broken {
+                cause: BrokenCause::Untrusted,
+                ..
+            } => Some("the certificate is not trusted".to_owned()),
+            _ => None,
+        };
         let is_good = status.is_some_and(|of| (200..300).contains(&of));
         let read = body
             .filter(|_| is_good)
             .and_then(|body| self.wire.read(body));
+        // What failed inside of a good answer is no answer.
+        let read = read.filter(|read| read.stop != StopCause::Failed);
+        let has_failed = is_good && body.is_some_and(|body| self.has_failed(body));
         let complaint = body.filter(|_| read.is_none());
         let complaint = complaint.map(|body| self.desk.masked(&self.wire.complaint(body)));
         let used = read.as_ref().and_then(|read| read.tokens.as_ref());
@@ -279,7 +297,11 @@ impl<'a> Sending<'a> {
         HeardReply {
             end: AttemptEnd {
                 attempt: CallAttempt {
-                    class: retry::class_of(&answered.reply, read.is_some()),
+                    class: if has_failed {
+                        AttemptClass::Failed
+                    } else {
+                        retry::class_of(&answered.reply, read.is_some())
+                    },
                     ms: Count::new(answered.took / 1_000).unwrap_or_default(),
                     status: status.and_then(|of| Count::new(u64::from(of))),
                 },
@@ -294,7 +316,7 @@ impl<'a> Sending<'a> {
             is_good,
             leaks: is_good && body.is_some_and(|body| self.desk.holds_secret(body)),
             named: named.map(|text| self.desk.masked(text)),
-            complaint,
+            complaint: complaint.or(untrusted),
             read,
         }
     }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::endpoints::double;
 use super::killed::Home;
+use crate::support::verifiers;
 
 const CANARY: &str = "sk-canary-9876543210";
 const ROWS: u64 = 160;
@@ -383,4 +384,52 @@ fn the_answer_about_a_row_is_erased_with_it() {
     home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
     assert_eq!(said(&home, "subject.erased").len(), 1 + rows);
     home.ok(&words("verify"));
+}
+
+/// Given an endpoint that rejects what it is sent, as one with a wrong URL or an unknown model does; when rows are asked about;
+/// then the run stops at once, says what the endpoint said, and asks again for every row once the fault is mended.
+#[test]
+fn a_wrong_setting_costs_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let script = r#"{"when":{"nth":"0..3"},"do":{"status":404,"body":"{\"error\":{\"message\":\"no such model here\"}}"}}"#;
+    let wrong = double(script, None);
+    prepare(&home, &wrong, (20, 100_000_000), "none");
+    let line = ask(1).replace("-j 16", "-j 1");
+    let out = home.command(&words(&line)).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(11), "{text}");
+    assert!(text.contains("rejects every ask"), "{text}");
+    assert!(text.contains("no such model here"), "{text}");
+    let calls = said(&home, "call.recorded");
+    assert_eq!(calls.len(), 3, "it stopped");
+    let again = home.ok(&words(&line));
+    assert_eq!(again["data"]["scored"], 20);
+    home.ok(&words("verify --recompute"));
+    // The verifier in Python takes a second call of a rejected ask too.
+    if verifiers::python() {
+        home.ok(&["export", "jsonl", "-o", "theirs"]);
+        let folder = home.0.join("work/theirs");
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let arguments = [
+            path("ledger.jsonl"),
+            "--checkpoint".to_owned(),
+            path("checkpoint"),
+        ];
+        let outcome = verifiers::theirs(&arguments);
+        assert_eq!(outcome.first, None, "{:?}", outcome.all);
+    }
+}
+
+/// Another model than the pinned one is named, and so is that none is.
+#[test]
+fn who_answers_instead_of_the_pinned_model_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let other = double(r#"{"do":{"model":"m-9"}}"#, None);
+    prepare(&home, &other, (4, 100_000_000), "none");
+    let out = home.command(&words(&ask(1))).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(11), "{text}");
+    assert!(text.contains("m-9 answers, and the plan pins"), "{text}");
 }
