@@ -96,17 +96,7 @@ pub fn document(
         ));
     }
     out.parts = parts(&chronicle, commit, (&own, source.state));
-    let ids = commit.map_or(&[][..], |said| &said.gates);
-    let figures = measured(&chronicle, ids);
-    if !figures.rows.is_empty() {
-        let mut part = Chapter::new(
-            "numbers",
-            "Numbers of the criteria",
-            "Each number that a criterion read, beside what it is held to; one that is held to nothing decides nothing.",
-        );
-        part.tables.push(figures);
-        out.appendices.push(part);
-    }
+    out.appendices = appendix(&chronicle, commit).into_iter().collect();
     Ok(source.finish(out)?)
 }
 
@@ -189,6 +179,19 @@ fn parts(
     let table = course::signatures(own, state);
     signed.table_or(table, "nobody approved or refused it on record");
     vec![changed, criteria, signed]
+}
+
+/// What the criteria read, where any judged it.
+fn appendix(chronicle: &Chronicle, commit: Option<&PromptCommitted>) -> Option<Chapter> {
+    let figures = measured(chronicle, &commit?.gates);
+    let mut part = Chapter::new(
+        "numbers",
+        "Numbers of the criteria",
+        "Each number that a criterion read, beside what it is held to; one that is held to nothing decides nothing.",
+    );
+    let is_there = !figures.rows.is_empty();
+    part.tables.push(figures);
+    is_there.then_some(part)
 }
 
 /// Criteria of the candidate, in the order of their entries.
