@@ -157,6 +157,7 @@ pub(crate) fn markup(table: &Table, name: usize, head: (usize, usize), value: us
 #[cfg(test)]
 mod tests {
     use clover_event::payload::Verdict;
+    use clover_projection::bundle::Cell;
 
     use super::*;
 
