@@ -96,6 +96,8 @@ pub(super) const PAST: &[&str] = &[
     "score show",
     "show",
     "status",
+    "synth list",
+    "synth show",
 ];
 
 /// Verbs of one noun that stand together, so that a line holds them.

@@ -103,6 +103,7 @@ mod slate;
 mod status;
 mod submit;
 mod sync;
+mod synth;
 mod top;
 mod transport;
 mod transport_environments;
@@ -356,6 +357,9 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Patches by an optimizer that sees only cards
+    #[command(subcommand)]
+    Synth(synth::Verb),
     /// Attacks on answers, and the exploits that are kept for good
     #[command(subcommand)]
     Battery(battery::Verb),
@@ -522,6 +526,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Generator(verb) => generator::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Synth(verb) => synth::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),
         Verb::Report(verb) => report::run(ctx, &verb),
@@ -577,18 +582,7 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
         }
         Err(error) if error.closed => Exit::Done,
         Err(error) => {
-            if ctx.globals.json {
-                let text = ui::error_json(&error, &ctx.warnings);
-                // The failure itself is reported by the exit code when nobody can be told.
-                ctx.out(&text).ok();
-                ctx.flush().ok();
-            }
-            let message = ctx.fitted(error.word, &ui::escape_lines(&error.message));
-            let word = ui::paint(error.word, false, ctx.colour());
-            ctx.err(&format!(
-                "{word}: {message}\nnext: {}\n",
-                ui::escape(&error.next)
-            ));
+            ui::tell(ctx, &error);
             error.exit
         }
     }

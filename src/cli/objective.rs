@@ -9,20 +9,15 @@ use crate::cli::iterate::bench;
 use crate::cli::iterate::program::Program;
 use crate::cli::patch;
 use crate::cli::wallet;
-use crate::event::Kind;
-use crate::event::Payload;
 use crate::event::payload::Role;
-use crate::event::payload::rubric::AuthorKind;
 use crate::event::payload::scoring::JudgePort;
-use crate::event::registry;
 use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::session::iterate::Bench;
-use crate::session::iterate::attack;
+use crate::session::iterate::objective;
+use crate::session::iterate::objective::ObjectiveAnswer;
 use crate::view::View;
 use crate::view::patch as views;
-use crate::workflow::patches;
-use crate::workflow::patches::Authorship;
 
 const NEXT: &str = "clover patch objective --help";
 
@@ -84,44 +79,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     checks.hashes.clear();
     let (yaml, written, checked) = patch::passed(ctx, &args.file, &checks)?;
     let requester = requester(ctx, &bench, args.requester.as_deref())?;
-    let candidate = checked.hash;
-    let hex = candidate.to_hex();
-    let fields = [hex.as_str(), id.as_str()];
-    let key =
-        registry::natural_key_of(Kind::DevObjectiveQueried, &bench.record.experiment, &fields);
-    if let Some(seq) = bench.ledger.giver(&key)?
-        && let Some(read) = bench.ledger.entry(seq)?
-        && let Payload::DevObjectiveQueried(said) = read.event.payload
-    {
-        return Ok(views::objective(&bench, &said, read.event.id, &[]));
-    }
-    let course = bench.take_course()?;
-    let by = Authorship {
-        kind: AuthorKind::Human,
-        inputs: Vec::new(),
-        model: None,
-        prompt_digest: None,
-    };
-    let proposed = patches::propose(&yaml, &id, (&written, &checked), by);
-    let of = course
-        .hypothesis(&bench.ledger, &bench.record, &[&proposed])
-        .map_err(bench::failed)?;
-    if of.prompt.is_some() {
-        let message = "the patch changes what the judge is told, and nothing is known of it before the judge was asked anew";
-        let next = format!("clover iterate propose {} PATCH", shell::word(&id));
-        return Err(CliError::refused(message, next));
-    }
+    let can_ask = args.can_ask(&bench);
     let ports = &mut ctx.ports().with_program(&args.program);
-    let attacked = if args.can_ask(&bench) {
-        attack::of_unproposed(&mut bench, ports, &course, (&of, &written))?
-    } else {
-        None
-    };
-    let found = course.receipt(&bench.record, &of, (requester, attacked));
-    let said = found
-        .map_err(bench::failed)?
-        .map_err(|lack| CliError::refused(lack.to_string(), "clover iterate score ID"))?;
-    let appended = bench.say(&mut ctx.ports(), vec![said.clone().into()])?;
-    let receipt = appended[0].id;
-    Ok(views::objective(&bench, &said, receipt, &appended))
+    let of = (yaml.as_str(), &written, &checked);
+    let answer = objective::ask(&mut bench, ports, of, (requester, can_ask))?;
+    match answer {
+        ObjectiveAnswer::Receipt(of) => Ok(views::objective(&bench, &of.said, of.id, &of.appended)),
+        ObjectiveAnswer::Missing(lack) => Err(CliError::refused(
+            lack.to_string(),
+            "clover iterate score ID",
+        )),
+        ObjectiveAnswer::Retold => {
+            let message = "the patch changes what the judge is told, and nothing is known of it before the judge was asked anew";
+            let next = format!("clover iterate propose {} PATCH", shell::word(&id));
+            Err(CliError::refused(message, next))
+        }
+    }
 }

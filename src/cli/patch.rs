@@ -335,6 +335,7 @@ pub(super) fn put_forward(
             Some(text) => Some(digest("prompt-digest", text)?),
             None => None,
         },
+        run: None,
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);

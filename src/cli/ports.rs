@@ -46,6 +46,7 @@ pub(super) struct CliPorts<'c, 'w> {
     custodian: Option<String>,
     second: Option<String>,
     scorer: Option<String>,
+    optimizer: Option<String>,
     identity: Option<PathBuf>,
     yes: bool,
     again: Option<String>,
@@ -64,6 +65,7 @@ impl<'w> Ctx<'w> {
             custodian: None,
             second: None,
             scorer: None,
+            optimizer: None,
             identity: None,
             yes: false,
             again: None,
@@ -92,6 +94,12 @@ impl CliPorts<'_, '_> {
     /// With the key of `--scorer`.
     pub(super) fn with_scorer(mut self, key: Option<&String>) -> Self {
         self.scorer = key.cloned();
+        self
+    }
+
+    /// With the key of `--requester`.
+    pub(super) fn with_optimizer(mut self, key: Option<&String>) -> Self {
+        self.optimizer = key.cloned();
         self
     }
 
@@ -137,6 +145,7 @@ impl CliPorts<'_, '_> {
             Seat::Runner => ("--key", None),
             Seat::Countersigner | Seat::Custodian => ("--custodian", self.custodian.as_ref()),
             Seat::Scorer => ("--scorer", self.scorer.as_ref()),
+            Seat::Optimizer => ("--requester", self.optimizer.as_ref()),
             Seat::Second => ("--second", self.second.as_ref()),
         };
         PlannedEvent::of(what(need), need.roles(state), option, named)
@@ -154,11 +163,16 @@ impl CliPorts<'_, '_> {
         })
     }
 
-    /// The scorer's key: the named one, else the one key at hand that may sign. `--key` is whoever runs the command, and signs
-    /// where it may.
-    fn scorer(&mut self, state: &State, need: &KeyNeed<'_>) -> Result<Signer, CliError> {
+    /// The key of a scorer or an optimizer: the named one, else the one key at hand that may sign. `--key` is whoever runs the
+    /// command, and signs where it may.
+    fn named(
+        &mut self,
+        state: &State,
+        need: &KeyNeed<'_>,
+        has_name: bool,
+    ) -> Result<Signer, CliError> {
         let is_named = self.ctx.globals.key.is_some() || self.ctx.variable("CLOVER_KEY").is_some();
-        if is_named || self.scorer.is_some() {
+        if is_named || has_name {
             return self.seated(state, need);
         }
         signer(self.ctx, state, need)
@@ -211,7 +225,8 @@ impl Keys for CliPorts<'_, '_> {
         let found = match need.seat {
             Seat::Runner => signer(self.ctx, state, &need),
             Seat::Countersigner => self.countersigner(state, &need),
-            Seat::Scorer => self.scorer(state, &need),
+            Seat::Scorer => self.named(state, &need, self.scorer.is_some()),
+            Seat::Optimizer => self.named(state, &need, self.optimizer.is_some()),
             Seat::Custodian | Seat::Second => self.seated(state, &need),
         };
         Ok(Arc::new(found?))

@@ -6,6 +6,7 @@ use indicatif::ProgressStyle;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::ground::ambient::Stopwatch;
 use crate::view::json;
@@ -166,4 +167,18 @@ impl<'w> Progress<'w> {
     pub(super) fn at(&mut self, done: u64, all: u64) {
         self.pace.at(done, all, self.stderr);
     }
+}
+
+/// Says what went wrong, and what to do.
+pub(super) fn tell(ctx: &mut Ctx<'_>, error: &CliError) {
+    if ctx.globals.json {
+        let text = error_json(error, &ctx.warnings);
+        // The failure itself is reported by the exit code when nobody can be told.
+        ctx.out(&text).ok();
+        ctx.flush().ok();
+    }
+    let message = ctx.fitted(error.word, &escape_lines(&error.message));
+    let word = paint(error.word, false, ctx.colour());
+    let next = escape(&error.next);
+    ctx.err(&format!("{word}: {message}\nnext: {next}\n"));
 }

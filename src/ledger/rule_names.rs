@@ -260,6 +260,9 @@ rules! {
     Source "source" next "clover log --kind call.recorded":
         "a score or a miss of a judge behind HTTP that no call on record gave about the same texts, or a judge without its endpoint (`ENDPOINTS.md`)"
         => "do not use the score: nobody knows who gave it";
+    Synth "synth" next "clover log --kind synth.opened":
+        "an optimizer in a run was shown what was not released to it, returned or was told more than its run has, is said to have returned what it did not, or scored or labelled (`SYNTHESIS.md`)"
+        => "take no patch from the run: what its optimizer knew, or how it searched, is not what the ledger says";
     Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";

@@ -34,6 +34,7 @@ pub mod runs;
 pub mod said;
 pub mod seals;
 pub mod splits;
+pub mod synths;
 pub mod tainted;
 pub mod tallies;
 pub mod timely;
@@ -47,7 +48,7 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 28,
+    version: 29,
     newest_since: 28,
     folds: FOLDS,
     row_models: &[
@@ -77,6 +78,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &releases::ApprovalRule,
         &endpoints::EndpointRule,
         &runs::rules::RunRules,
+        &synths::rules::SynthRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -228,6 +230,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "splits",
         reads: splits::READS,
         make: || Box::<splits::Splits>::default(),
+    },
+    FoldEntry {
+        name: "synths",
+        reads: synths::READS,
+        make: || Box::<synths::Synths>::default(),
     },
     FoldEntry {
         name: "tallies",

@@ -43,6 +43,8 @@ pub enum Seat {
     Countersigner,
     /// Whoever holds sealed labels, and pays for opening them.
     Custodian,
+    /// Whoever writes patches.
+    Optimizer,
     /// Whoever answers for scores.
     Scorer,
     /// Whoever agrees to what another key said.

@@ -69,6 +69,7 @@ pub mod split;
 pub mod status;
 pub mod surroundings;
 pub mod sync;
+pub mod synth;
 mod table;
 pub mod taken_in;
 pub mod text;

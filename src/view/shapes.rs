@@ -66,6 +66,7 @@ use crate::view::split;
 use crate::view::status;
 use crate::view::surroundings;
 use crate::view::sync;
+use crate::view::synth;
 use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
@@ -305,6 +306,11 @@ shapes! {
     "status": status::Status;
     "submit": signed::SubmissionFacts;
     "sync": sync::PublisherSync | sync::ReaderSync;
+    "synth list": synth::SynthList;
+    "synth run": synth::SynthRunShown;
+    "synth show": synth::SynthRunShown;
+    "synth stop": synth::SynthRunShown;
+    "synth view": synth::ShownView;
     "use": experiment::CurrentExperiment;
     "verify": verify::Verification;
 }

@@ -26,6 +26,7 @@ pub mod prompts;
 pub mod recompute;
 pub mod simulate;
 pub mod split;
+pub mod synth;
 mod tolerance;
 
 use clover_ledger::Rulebook;
@@ -46,6 +47,7 @@ pub static GOVERNED: Rulebook = Rulebook {
 const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
+        &synth::rule::AnswerRule,
         &prompts::Commits,
         &prompt_judges::PromptJudges,
         &deploy::DeploymentRules,

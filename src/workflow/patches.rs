@@ -8,6 +8,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::PatchFamilyId;
 use clover_event::id::PatchId;
+use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::rubric::AuthorKind;
@@ -38,6 +39,7 @@ use clover_ledger::unmet;
 use clover_num::Count;
 use clover_projection::iterations::Iteration;
 use clover_projection::iterations::Iterations;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::manifests::Manifests;
 use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
@@ -188,6 +190,19 @@ impl Bench {
         })
     }
 
+    /// The bench of an iteration from what the log says of it, with the ids that were ever used; `None` where its rubric or
+    /// plan is not known.
+    pub fn recorded(record: &IterationRecord, ids: BTreeSet<String>) -> Option<Self> {
+        let rubric = rubric_with(&record.rubric)?;
+        let bench = Self::under(&record.opened.said.params, rubric)?;
+        let proposed = record.proposed.iter();
+        Some(Self {
+            ids,
+            hashes: proposed.map(|of| of.said.patch_hash).collect(),
+            ..bench
+        })
+    }
+
     /// The bench of a plan and a rubric, nothing seen; `None` for a plan without design.
     pub fn under(plan: &IterationPlan, rubric: Rubric) -> Option<Self> {
         let design = plan.design.as_ref()?;
@@ -242,6 +257,8 @@ pub struct Authorship {
     pub model: Option<Text>,
     /// Digest of its prompt.
     pub prompt_digest: Option<Digest>,
+    /// The run of an optimizer that returned it.
+    pub run: Option<RunId>,
 }
 
 /// The event that proposes a checked patch.
@@ -265,6 +282,7 @@ pub fn propose(
         patch: id.expect("BUG: a patch's id is an id"),
         patch_hash: checked.hash,
         prompt_digest: by.prompt_digest,
+        run: by.run,
         result_hash: checked.rubric.hash(),
         yaml: SourceText::new(yaml).expect("BUG: a patch's document is no longer than that"),
     }
@@ -378,6 +396,7 @@ fn check_proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed)
         inputs: new.inputs.clone(),
         model: new.model.clone(),
         prompt_digest: new.prompt_digest,
+        run: new.run.clone(),
     };
     let read = propose(new.yaml.as_str(), &new.iteration, (&patch, &checked), by);
     check_field("patch", &read.patch, &new.patch)?;

@@ -31,6 +31,7 @@ use crate::support::tampered_environments;
 use crate::support::tampered_prompts;
 use crate::support::tampered_runs;
 use crate::support::tampered_scales;
+use crate::support::tampered_synths;
 use crate::support::tuned;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
@@ -202,6 +203,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         .chain(tampered_scales::all())
         .chain(tampered_endpoints::all())
         .chain(tampered_runs::all())
+        .chain(tampered_synths::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

@@ -350,6 +350,56 @@ fn fields(kind: Kind) -> Fields {
             must("run", id().boxed()),
             must("settled_usd_micro", count(0).boxed()),
         ],
+        Kind::SynthOpened => vec![
+            must("build", free_text().boxed()),
+            must("dev_calls", count(0).boxed()),
+            must("iteration", id().boxed()),
+            must("k", count(0).boxed()),
+            must("key", hex().boxed()),
+            must("model", free_text().boxed()),
+            must("optimizer", word(&["cards", "command"]).boxed()),
+            must("rounds", count(0).boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::SynthAsked => vec![
+            must("build", free_text().boxed()),
+            must("inputs", vec(hex(), 0..3).prop_map(Value::from).boxed()),
+            must("iteration", id().boxed()),
+            must(
+                "leak_test",
+                count(0)
+                    .prop_map(|ids| json!({"ids": ids, "texts": ids, "unreadable": 0}))
+                    .boxed(),
+            ),
+            must("round", count(0).boxed()),
+            must("run", id().boxed()),
+            must("through_seq", count(0).boxed()),
+            must("view", blob().boxed()),
+            must("view_digest", hex().boxed()),
+        ],
+        Kind::SynthReturned => vec![
+            may("answer", blob().boxed()),
+            must(
+                "candidates",
+                (hex(), free_text())
+                    .prop_map(|(hash, yaml)| {
+                        json!([{"cards": [hash.clone()], "patch_hash": hash, "yaml": yaml}, {"code": "beyond_k"}])
+                    })
+                    .boxed(),
+            ),
+            must("iteration", id().boxed()),
+            must("round", count(0).boxed()),
+            must("run", id().boxed()),
+            must("state", word(&["oversize", "read", "unreadable"]).boxed()),
+        ],
+        Kind::SynthStopped => vec![
+            must("dev_calls", count(0).boxed()),
+            must("iteration", id().boxed()),
+            must("proposed", vec(id(), 0..3).prop_map(Value::from).boxed()),
+            must("reason", word(&["dev_calls", "empty", "person"]).boxed()),
+            must("rounds", count(0).boxed()),
+            must("run", id().boxed()),
+        ],
         Kind::BudgetReserved => vec![
             must("account", id().boxed()),
             must("amount", count(1).boxed()),
@@ -856,6 +906,7 @@ fn rubric_fields(kind: Kind) -> Fields {
             must("patch_hash", hex().boxed()),
             may("prompt_digest", hex().boxed()),
             must("result_hash", hex().boxed()),
+            may("run", id().boxed()),
             must("yaml", source()),
         ],
         Kind::PatchRejected => vec![

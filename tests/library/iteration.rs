@@ -58,6 +58,7 @@ pub(crate) fn run(folder: &Path) -> Result<IterationOutcome, Box<dyn Error>> {
         inputs: Vec::new(),
         model: None,
         prompt_digest: None,
+        run: None,
     };
     propose::propose(
         &mut keys,

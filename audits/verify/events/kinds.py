@@ -9,7 +9,7 @@ from events.shapes import (
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
     OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, TOKENS, VERDICT, VERSIONS, WEALTH, WIDTH, by_outcome,
-    share, source)
+    share, source, synth_candidates)
 
 
 class Kind:
@@ -253,7 +253,7 @@ KINDS = {
         length=record(abstention_edits=COUNT, kappa=COUNT, new_fields=COUNT, new_guards=COUNT, tokens_added=COUNT,
                       tokens_removed=COUNT),
         model=Optional(text), patch=ident, patch_hash=hex64, prompt_digest=Optional(hex64), result_hash=hex64,
-        yaml=source),
+        run=Optional(ident), yaml=source),
     ("patch.rejected", 1): Kind("arbiter", "@ iteration stage yaml_sha256", code=text, gate_refs=listing(hex64),
                                 iteration=ident, patch=Optional(ident), yaml_sha256=hex64,
                                 stage=one_of("confirm", "dev", "schema", "selection")),
@@ -394,6 +394,19 @@ KINDS = {
     ("score.missed", 1): Kind(
         "scorer", "@ judge policy item draw nth", call=CALL_OF, draw=COUNT, item=ident, judge=ident, nth=COUNT,
         policy=ident, reason=one_of(*OUTCOMES_OF_CALLS)),
+    ("synth.opened", 1): Kind(
+        "registrar", "@ run", build=text, dev_calls=COUNT, iteration=ident, k=COUNT, key=hex64, model=text,
+        optimizer=one_of("cards", "command"), rounds=COUNT, run=ident),
+    ("synth.asked", 1): Kind(
+        "arbiter", "@ run round", build=text, inputs=listing(hex64), iteration=ident,
+        leak_test=record(ids=COUNT, texts=COUNT, unreadable=COUNT), round=COUNT, run=ident, through_seq=COUNT,
+        view=BLOB, view_digest=hex64),
+    ("synth.returned", 1): Kind(
+        "optimizer", "@ run round", answer=Optional(BLOB), candidates=synth_candidates, iteration=ident, round=COUNT,
+        run=ident, state=one_of("oversize", "read", "unreadable")),
+    ("synth.stopped", 1): Kind(
+        "arbiter", "@ run", dev_calls=COUNT, iteration=ident, proposed=listing(ident), reason=one_of(
+            "dev_calls", "duplicates", "empty", "person", "rounds", "stalled", "unreadable"), rounds=COUNT, run=ident),
     ("price_table.registered", 1): Kind("registrar", "prices", as_of=timestamp, prices=ident, rows=PRICE_ROWS,
                                         source=text),
     ("report.published", 1): Kind(
@@ -410,7 +423,7 @@ EXPERIMENTAL = (
     "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
     "gate.", "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
     "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
-    "generator.", "report.",
+    "generator.", "report.", "synth.",
 )
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))

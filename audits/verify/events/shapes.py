@@ -270,6 +270,19 @@ def by_outcome(value, path):
     require(all(a < b for a, b in zip(names, names[1:])), path, "outcomes in order, each once", names)
 
 
+CANDIDATE_CODES = (
+    "affects_rescore", "append", "beyond_k", "cards", "conflict", "cross_family", "duplicate_diff", "duplicate_id",
+    "frozen", "keys", "noop", "oversize", "parse", "path", "range", "rescore", "rubric", "size", "type")
+
+
+def synth_candidates(value, path):
+    """Candidates of an answer: at most 32, each with at most 8 cards."""
+    listing(record(cards=Optional(listing(hex64)), code=Optional(one_of(*CANDIDATE_CODES)), patch_hash=Optional(hex64),
+                   yaml=Optional(source)))(value, path)
+    fits = len(value) <= 32 and all(1 <= len(of["cards"]) <= 8 for of in value if "cards" in of)
+    require(fits, path, "at most 32 candidates of at most 8 cards", str(len(value)))
+
+
 TEXT_CLASSES = in_order(one_of("aggregates", "rows", "synthetic"), str, "name")
 PRICE_ROWS = in_order(
     record(cache_read=COUNT, cache_write=COUNT, input=COUNT, mode=one_of("batch", "live"), model=text, output=COUNT,

@@ -64,6 +64,16 @@ class ModelRun:
         return "%s/%d/%d" % (self.data["run"], self.epoch, self.holds)
 
 
+class SynthRun:
+    """A run of an optimizer that sees only cards."""
+
+    def __init__(self, entry, data):
+        self.experiment, self.seq, self.data = entry.experiment, entry.position, data
+        self.asked = self.returned = self.dev_calls = 0
+        self.end, self.inputs = None, []
+        self.released, self.valid, self.views, self.proposed = set(), set(), set(), {}    # family -> patch
+
+
 class Seal:
     """One sealed label."""
 

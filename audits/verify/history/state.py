@@ -55,6 +55,9 @@ class State:
         self.again = {}                           # asks that may be asked again -> number of the last call
         self.calls = {}                           # id of a call -> (experiment, judge, outcome, texts, score)
         self.missed = {}                          # (experiment, judge, policy, item, draw) -> how often
+        self.synths = {}                          # runs of optimizers by name
+        self.judged = set()                       # keys that signed a score or a label
+        self.passing = {}                         # iteration -> candidates that the dev objective lets be proposed
 
     def begin_labels(self):
         """Designs and labels by (experiment, design); splits, and what was seen, by experiment."""

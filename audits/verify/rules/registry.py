@@ -7,8 +7,7 @@ and what to do about a finding.
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
     grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics,
-    runs, sealing,
-    verdicts)
+    runs, sealing, synths, verdicts)
 
 
 def rule(name, **asked):
@@ -88,6 +87,7 @@ RULES = (
     rule("price", data=runs.rule_price),
     rule("hold", data=runs.rule_hold),
     rule("source", data=runs.rule_source),
+    rule("synth", data=synths.rule_synth),
     rule("verdict", data=verdicts.rule_verdict),
     rule("battery", data=batteries.rule_battery),
     rule("report", data=reports.rule_report),

@@ -101,6 +101,21 @@ impl From<IterationError> for CliError {
             IterationError::Unverified { .. } => {
                 refused("clover judge run --judge ID --rows PATH --known FILE")
             }
+            IterationError::NoCards(_) => refused("clover iterate cards ID"),
+            IterationError::JudgedKey(_) => refused("clover key new NAME --role optimizer"),
+            IterationError::NoDevCalls(_) => refused("clover patch list"),
+            IterationError::NoRun { .. } => Self::not_found(message, "clover synth list"),
+            IterationError::OtherRun { run, .. } => {
+                refused(&format!("clover synth show {}", shell::word(run)))
+            }
+            IterationError::Leak { .. } | IterationError::View(_) => {
+                refused("clover log --kind card.published")
+            }
+            IterationError::LeakUnread { .. } => refused("clover doctor"),
+            IterationError::Optimizer(_) => Self::refused(
+                message,
+                "the same command goes on once the optimizer answers",
+            ),
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),

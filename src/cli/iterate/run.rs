@@ -157,6 +157,7 @@ fn propose(
             inputs: Vec::new(),
             model: None,
             prompt_digest: None,
+            run: None,
         };
         let id = bench.id.clone();
         let of = ((file.as_path(), yaml.as_str()), by);

@@ -38,6 +38,7 @@ pub mod report;
 pub mod rubric;
 pub mod scoring;
 pub mod slices;
+pub mod synth_runs;
 pub mod synthesis;
 
 use clover_ground::digest::Digest;

@@ -12,6 +12,7 @@ use crate::id::EventId;
 use crate::id::IterationId;
 use crate::id::PatchFamilyId;
 use crate::id::PatchId;
+use crate::id::RunId;
 use crate::id::Text;
 
 /// Most bytes of a source text.
@@ -170,6 +171,9 @@ pub struct PatchProposed {
     pub prompt_digest: Option<Digest>,
     /// Hash of the rubric that results.
     pub result_hash: Digest,
+    /// The run of an optimizer that returned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// The document.
     pub yaml: SourceText,
 }

@@ -151,6 +151,10 @@ use crate::payload::scoring::ScoreReplayed;
 use crate::payload::scoring::ScoresRecomputed;
 use crate::payload::slices::ResidualsAudited;
 use crate::payload::slices::SlicesClassified;
+use crate::payload::synth_runs::SynthAsked;
+use crate::payload::synth_runs::SynthOpened;
+use crate::payload::synth_runs::SynthReturned;
+use crate::payload::synth_runs::SynthStopped;
 use crate::payload::synthesis::DevObjectiveQueried;
 
 /// Domain label of natural-key digests.
@@ -566,6 +570,10 @@ registry! {
         BudgetSettled        "budget.settled"       1  by Signers::Spenders,        Anywhere,      unique [hold];
         CallRecorded         "call.recorded"        1  by Signers::Role(Scorer),    Anywhere,      unique [ask, nth];
         ScoreMissed          "score.missed"         1  by Signers::Role(Scorer),    Experiment,    unique [judge, policy, item, draw, nth];
+        SynthOpened          "synth.opened"         1  by Signers::Role(Registrar), Experiment,    unique [run] in iteration;
+        SynthAsked           "synth.asked"          1  by Signers::Role(Arbiter),   Experiment,    unique [run, round] in iteration;
+        SynthReturned        "synth.returned"       1  by Signers::Role(Optimizer), Experiment,    unique [run, round] in iteration;
+        SynthStopped         "synth.stopped"        1  by Signers::Role(Arbiter),   Experiment,    unique [run] in iteration;
         // The next kind goes here.
     }
     retired {

@@ -24,6 +24,7 @@ pub use rules::CLASSIFICATION_LABEL;
 pub(crate) use rules::Live;
 pub use rules::Predicate;
 pub(crate) use rules::live;
+pub(crate) use rules::plan_of;
 pub use sealing::COMPOSITE_LABEL;
 pub use sealing::SealingRules;
 pub use sealing::acceptable;

@@ -137,7 +137,7 @@ impl Live<'_> {
     }
 
     /// Nothing of the kind comes once candidates were sealed.
-    fn check_not_sealed(&self, what: &str) -> RuleAnswer {
+    pub(crate) fn check_not_sealed(&self, what: &str) -> RuleAnswer {
         if let Some(seq) = self.seq(|of| Some(of.sealed.as_ref()?.once.seq)) {
             return unmet(
                 format!("{what} before sealing"),

@@ -6,6 +6,7 @@ pub mod rows;
 mod rules;
 pub mod step;
 pub mod story;
+mod synth_record;
 
 use std::collections::BTreeMap;
 

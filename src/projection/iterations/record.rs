@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use clover_event::Event;
 use clover_event::Payload;
-use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
@@ -32,12 +31,14 @@ use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::predicate::SequentialStop;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::PatchRejected;
+use clover_event::payload::rubric::RubricLeaf;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::scoring::ScoreReplayed;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_event::payload::slices::ResidualsAudited;
 use clover_event::payload::slices::SlicesClassified;
+use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
@@ -49,6 +50,7 @@ use crate::decisions::CONFIRM_CRITERIA;
 use crate::decisions::DEV_CRITERIA;
 use crate::decisions::composite_of;
 use crate::iterations::step::Step;
+pub use crate::iterations::synth_record::SynthRecord;
 use crate::reader::LogReader;
 use crate::reader::LogStatement;
 use crate::reader::Model;
@@ -71,6 +73,8 @@ pub struct IterationRecord {
     pub experiment: ExperimentId,
     /// Its opening.
     pub opened: LogStatement<IterationOpened>,
+    /// Leaves of the rubric that it starts from; none where the log does not have it.
+    pub rubric: Vec<RubricLeaf>,
     /// The newest battery of its rubric.
     pub battery: Option<LogStatement<BatteryEvaluated>>,
     /// Batteries of candidates.
@@ -84,7 +88,9 @@ pub struct IterationRecord {
     /// Scores under candidates.
     pub recomputed: Vec<LogStatement<ScoresRecomputed>>,
     /// Answers of the dev objective.
-    pub receipts: Vec<EventId>,
+    pub receipts: Vec<LogStatement<DevObjectiveQueried>>,
+    /// Runs of optimizers.
+    pub synths: Vec<SynthRecord>,
     /// Exploits that were discovered in it.
     pub exploits: Vec<LogStatement<ExploitDiscovered>>,
     /// Judges of the experiment that are registered.
@@ -132,6 +138,7 @@ pub struct Records {
     by_id: BTreeMap<IterationId, IterationRecord>,
     conflicts: Vec<(Option<ExperimentId>, JudgeId)>,
     judges: Vec<(Option<ExperimentId>, JudgeRegistered)>,
+    rubrics: BTreeMap<Digest, Vec<RubricLeaf>>,
 }
 
 impl Records {
@@ -179,6 +186,8 @@ impl Model for Records {
                 begun.conflicts = conflicts.map(|(_, judge)| judge.clone()).collect();
                 let judges = self.judges.iter().filter(|(of, _)| mine(of));
                 begun.judges = judges.map(|(_, judge)| judge.clone()).collect();
+                let rubric = self.rubrics.get(&said.rubric_hash);
+                begun.rubric = rubric.cloned().unwrap_or_default();
                 self.by_id.insert(said.iteration.clone(), begun);
             }
             Payload::ScoreConflict(said) => {
@@ -193,6 +202,12 @@ impl Model for Records {
                 for record in self.of_experiment(experiment) {
                     record.judges.push((**said).clone());
                 }
+            }
+            Payload::RubricRegistered(said) => {
+                self.rubrics.insert(said.rubric_hash, said.leaves.clone());
+            }
+            Payload::PromptCommitted(said) => {
+                self.rubrics.insert(said.rubric_hash, said.leaves.clone());
             }
             // Most entries are these, and say nothing of an iteration.
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) | Payload::LabelRevealed(_) => {}
@@ -220,6 +235,7 @@ impl IterationRecord {
                 id,
                 said: *said,
             },
+            rubric: Vec::new(),
             battery: None,
             attacked: Vec::new(),
             fitted: Vec::new(),
@@ -228,6 +244,7 @@ impl IterationRecord {
             coverage: None,
             exploits: Vec::new(),
             receipts: Vec::new(),
+            synths: Vec::new(),
             judges: Vec::new(),
             replayed: Vec::new(),
             conflicts: Vec::new(),
@@ -325,9 +342,7 @@ impl IterationRecord {
                 let said = (**said).clone();
                 self.coverage.get_or_insert(LogStatement { seq, id, said });
             }
-            Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
-                self.receipts.push(id);
-            }
+            Payload::DevObjectiveQueried(said) => many!(receipts, said),
             Payload::ExploitDiscovered(said) => many!(exploits, said),
             Payload::PatchProposed(said) => many!(proposed, said),
             Payload::PatchRejected(said) => many!(rejected, said),
@@ -341,6 +356,19 @@ impl IterationRecord {
             Payload::ConfirmLooked(said) => many!(looks, said),
             Payload::PatchAccepted(said) => many!(accepted, said),
             Payload::IterationClosed(said) => one!(closed, said),
+            _ => self.take_synth(seq, event),
+        }
+    }
+
+    fn take_synth(&mut self, seq: u64, event: &Event) {
+        match &event.payload {
+            Payload::SynthOpened(said) if said.iteration == self.iteration => {
+                let opened = LogStatement::of(seq, event);
+                self.synths.extend(opened.map(SynthRecord::begun));
+            }
+            Payload::SynthAsked(_) | Payload::SynthReturned(_) | Payload::SynthStopped(_) => {
+                self.synths.iter_mut().for_each(|run| run.take(seq, event));
+            }
             _ => {}
         }
     }

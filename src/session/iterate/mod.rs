@@ -7,12 +7,15 @@ pub mod bench;
 pub mod confirm;
 pub mod end;
 pub mod gates;
+pub mod objective;
 pub mod open;
 pub mod propose;
 pub mod rescore;
 pub mod score;
 pub mod sequence;
 pub mod steps;
+pub mod synth;
+mod synth_leak;
 
 pub use bench::Bench;
 
@@ -22,9 +25,12 @@ use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
 use clover_event::id::PatchId;
+use clover_event::id::RunId;
 use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
 use clover_projection::iterations::step::Step;
 use clover_rubric::PatchFault;
+use clover_workflow::synth::view::ViewFault;
 
 /// Why a step of an iteration was not done.
 #[derive(Debug, thiserror::Error)]
@@ -215,6 +221,61 @@ pub enum IterationError {
         /// Rows that were scored again.
         sampled: usize,
     },
+    /// Nothing is there that an optimizer could be shown.
+    #[error(
+        "{0} has no cards yet: an optimizer is shown cards, and no first rubric is written by one"
+    )]
+    NoCards(IterationId),
+    /// The optimizer's key scored or labelled.
+    #[error(
+        "key {0} signed a score or a label: an optimizer in a run knows neither, so it needs a key of its own"
+    )]
+    JudgedKey(KeyId),
+    /// No dev call is left in the plan.
+    #[error("{0} has no dev call left: the plan says dev_calls_max, and all were made")]
+    NoDevCalls(IterationId),
+    /// No such run of an optimizer.
+    #[error("no run {run} in {iteration}")]
+    NoRun {
+        /// The iteration.
+        iteration: IterationId,
+        /// What was asked for.
+        run: String,
+    },
+    /// A run of an optimizer is open on other terms.
+    #[error("run {run} is open with {what} {opened}, and {asked} was asked for")]
+    OtherRun {
+        /// What was asked for.
+        asked: String,
+        /// As it was opened.
+        opened: String,
+        /// The run.
+        run: RunId,
+        /// Which term.
+        what: &'static str,
+    },
+    /// A view would hold something of a row.
+    #[error("the view of {run} holds {what}: nothing was handed over")]
+    Leak {
+        /// The run.
+        run: String,
+        /// What it holds, without its words.
+        what: String,
+    },
+    /// Texts of rows cannot be read, so nobody can say that none stands in a view.
+    #[error(
+        "{texts} texts of rows cannot be read here, so nobody can say that none stands in the view: nothing was handed over"
+    )]
+    LeakUnread {
+        /// How many.
+        texts: u64,
+    },
+    /// A view cannot be made.
+    #[error(transparent)]
+    View(#[from] ViewFault),
+    /// An optimizer gave no answer.
+    #[error("the optimizer gave no answer: {0}")]
+    Optimizer(String),
     /// No such iteration.
     #[error("no iteration {0}")]
     Unknown(IterationId),

@@ -1,9 +1,11 @@
 //! Patches of an open iteration: proposed, and taken back.
 
+use clover_event::Kind;
 use clover_event::id::IterationId;
 use clover_event::id::PatchId;
 use clover_event::id::Text;
 use clover_event::payload::rubric::PatchWithdrawn;
+use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
@@ -20,6 +22,7 @@ use crate::append::Submission;
 use crate::error::SessionError;
 use crate::iterate::IterationError;
 use crate::iterate::rescore;
+use crate::ports::KeyNeed;
 use crate::ports::Ports;
 
 /// A patch that was proposed, or would be.
@@ -58,6 +61,55 @@ pub fn propose(
     (yaml, by): (&str, Authorship),
     intent: Intent,
 ) -> Result<Proposal, SessionError> {
+    let checked = checked(ledger, iteration, (yaml, by))?;
+    let need = KeyNeed::runner(Kind::PatchProposed);
+    let signer = ports.signer(ledger.state(), need)?;
+    put(ports, ledger, checked, (&signer, intent))
+}
+
+/// As [`propose`], by a key that is at hand.
+///
+/// # Errors
+/// As [`propose`].
+pub fn propose_by(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    iteration: &IterationId,
+    (yaml, by): (&str, Authorship),
+    signer: &Signer,
+) -> Result<Proposal, SessionError> {
+    let checked = checked(ledger, iteration, (yaml, by))?;
+    put(ports, ledger, checked, (signer, Intent::Append))
+}
+
+/// A patch that passed, and what proposes it.
+struct CheckedProposal {
+    patch: Patch,
+    checked: CheckedPatch,
+    bench: Bench,
+    command: Command,
+}
+
+fn put(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    of: CheckedProposal,
+    (signer, intent): (&Signer, Intent),
+) -> Result<Proposal, SessionError> {
+    let submission = append::submit(ports, ledger, &[of.command], signer, intent)?;
+    Ok(Proposal {
+        patch: of.patch,
+        checked: of.checked,
+        bench: of.bench,
+        submission,
+    })
+}
+
+fn checked(
+    ledger: &Ledger,
+    iteration: &IterationId,
+    (yaml, by): (&str, Authorship),
+) -> Result<CheckedProposal, SessionError> {
     let state = ledger.state();
     let mut bench = bench(state, iteration)?;
     bench.ids.clear();
@@ -71,12 +123,11 @@ pub fn propose(
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let experiment = it.map(|it| it.experiment.clone());
     let command = Command::new(payload, experiment);
-    let submission = append::submit_one(ports, ledger, command, intent)?;
-    Ok(Proposal {
+    Ok(CheckedProposal {
         patch,
         checked,
         bench,
-        submission,
+        command,
     })
 }
 

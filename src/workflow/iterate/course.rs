@@ -50,6 +50,8 @@ use crate::iterate::rows::IterationDataset;
 use crate::iterate::rows::IterationRowsError;
 use crate::iterate::rows::RowsQuery;
 use crate::iterate::said;
+use crate::iterate::selection;
+use crate::iterate::selection::Rival;
 use crate::iterate::steps;
 use crate::iterate::steps::BUILD;
 use crate::iterate::steps::CandidateFit;
@@ -58,8 +60,6 @@ use crate::iterate::steps::OpenIteration;
 
 /// Largest code length of a patch; of a composite, for each of its patches.
 pub const KAPPA_MAX: u64 = 150;
-/// Share of the best risk improvement within which an obligation goes before a penalty.
-const OBLIGATION_SHARE: f64 = 0.05;
 
 /// Why a step cannot be computed.
 #[derive(Debug, thiserror::Error)]
@@ -522,25 +522,18 @@ impl Course {
             let improve = self.risk_improve(&self.hypothesis(history, record, &[*patch])?)?;
             scored.push((*patch, improve));
         }
-        scored.sort_by(|a, b| {
-            let order = a.1.value().total_cmp(&b.1.value());
-            order.then(a.0.patch_hash.cmp(&b.0.patch_hash))
+        let rivals = scored.iter().map(|(patch, improve)| Rival {
+            family: patch.family.as_str(),
+            hash: patch.patch_hash,
+            improve: improve.value(),
+            obliges: patch
+                .diff
+                .iter()
+                .any(|leaf| leaf.path.starts_with("obligations.")),
         });
-        let mut chosen: Vec<(&PatchProposed, Finite)> = Vec::new();
-        for (patch, best) in &scored {
-            if chosen.iter().any(|(of, _)| of.family == patch.family) {
-                continue;
-            }
-            let near =
-                |improve: f64| improve <= best.value() + OBLIGATION_SHARE * best.value().abs();
-            let mut rivals = scored.iter().filter(|(of, _)| of.family == patch.family);
-            let obliging = rivals.find(|(of, improve)| {
-                let mut paths = of.diff.iter();
-                near(improve.value()) && paths.any(|leaf| leaf.path.starts_with("obligations."))
-            });
-            chosen.push(*obliging.unwrap_or(&(*patch, *best)));
-        }
-        Ok(chosen)
+        let rivals: Vec<Rival<'_>> = rivals.collect();
+        let chosen = selection::best_of_families(&rivals);
+        Ok(chosen.into_iter().map(|place| scored[place]).collect())
     }
 
     /// What is sealed: one hypothesis for each patch, and the composite if there is one, in order of hash.

@@ -141,7 +141,7 @@ fn is_declared(loaded: &IterationDataset, record: &IterationRecord, patch: &Patc
             || GRAMMARS
                 .iter()
                 .any(|name| Digest::sha256(name.as_bytes()) == *input)
-            || receipts.any(|receipt| receipt.0 == *input)
+            || receipts.any(|receipt| receipt.id.0 == *input)
             || cards.any(|card| card.said.public_digest == *input)
     })
 }

@@ -15,6 +15,7 @@ pub mod reach;
 pub mod rows;
 mod said;
 mod scores;
+pub mod selection;
 pub mod steps;
 mod verdict;
 pub mod wider;

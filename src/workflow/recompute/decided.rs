@@ -1,6 +1,8 @@
 //! What an iteration decided, computed again from the gates and the rows before: on which parameters it opened, what was
 //! rejected, sealed and unsealed, who was accepted, what the dev objective answered, and how the iteration ended.
 
+use std::collections::BTreeSet;
+
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::payload::iteration::IterationClosed;
@@ -10,6 +12,7 @@ use clover_event::payload::predicate::ConfirmUnsealed;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
+use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::PatchRejected;
 use clover_event::payload::rubric::RejectStage;
@@ -21,6 +24,9 @@ use clover_projection::iterations::record::IterationRecord;
 use clover_projection::manifests::Manifests;
 
 use crate::iterate::outcome;
+use crate::patches;
+use crate::patches::Authorship;
+use crate::patches::Bench;
 use crate::recompute::Context;
 use crate::recompute::RecomputeError;
 use crate::recompute::iterations::gone;
@@ -123,17 +129,7 @@ pub(super) fn asked(
     event: &Event,
 ) -> Result<Payload, RecomputeError> {
     let said: &DevObjectiveQueried = said_in(event)?;
-    let size = context.ledger()?.size();
-    let history = context.history;
-    let whole = &mut context.shared.whole;
-    let whole = whole.of(history, &said.iteration, size)?;
-    let mut all = whole.into_iter().flat_map(|record| &record.proposed);
-    let patch = all.find(|patch| patch.said.patch_hash == said.candidate);
-    let patch = patch.map(|patch| PatchProposed {
-        inputs: Vec::new(),
-        ..patch.said.clone()
-    });
-    let patch = patch.ok_or_else(|| gone("its patch was never proposed: its text is not here"))?;
+    let patch = patch_of(context, said, seq)?;
     let record = context.record(&said.iteration, seq)?;
     let through = through(&record)?;
     let history = context.history;
@@ -153,6 +149,52 @@ pub(super) fn asked(
         }
     }
     Ok(receipt.into())
+}
+
+/// The patch that the dev objective was asked about: as it was proposed, by then or later, or as an optimizer returned it.
+fn patch_of(
+    context: &mut Context<'_>,
+    said: &DevObjectiveQueried,
+    seq: u64,
+) -> Result<PatchProposed, RecomputeError> {
+    let size = context.ledger()?.size();
+    let history = context.history;
+    let whole = &mut context.shared.whole;
+    let whole = whole.of(history, &said.iteration, size)?.cloned();
+    let whole = whole.ok_or_else(|| gone("its iteration was not opened"))?;
+    let mut all = whole.proposed.iter();
+    if let Some(patch) = all.find(|patch| patch.said.patch_hash == said.candidate) {
+        return Ok(PatchProposed {
+            inputs: Vec::new(),
+            ..patch.said.clone()
+        });
+    }
+    let unknown = || gone("its patch was never proposed: its text is not here");
+    let mut returned = whole.synths.iter().flat_map(|run| &run.returned);
+    let yaml = returned.find_map(|of| {
+        let mut all = of.said.candidates.iter();
+        let found = all.find(|of| of.patch_hash == Some(said.candidate))?;
+        found.yaml.clone()
+    });
+    let yaml = yaml.ok_or_else(unknown)?;
+    let state = context.state_at(seq)?;
+    let bench = Bench::of(state, &whole.experiment, &said.iteration).ok_or_else(unknown)?;
+    let loose = Bench {
+        ids: BTreeSet::new(),
+        hashes: BTreeSet::new(),
+        ..bench
+    };
+    let found = loose.check(yaml.as_str().as_bytes(), None);
+    let (patch, checked) = found.map_err(|fault| RecomputeError::Missing(fault.to_string()))?;
+    let by = Authorship {
+        kind: AuthorKind::Human,
+        inputs: Vec::new(),
+        model: None,
+        prompt_digest: None,
+        run: None,
+    };
+    let of = (&patch, &checked);
+    Ok(patches::propose(yaml.as_str(), &said.iteration, of, by))
 }
 
 /// The end that the decisions call for; another one a person chose.

@@ -20,6 +20,7 @@ mod recipes;
 mod reports;
 mod rule;
 mod splits;
+mod synths;
 pub mod withheld;
 
 use std::ops::ControlFlow;

@@ -20,6 +20,7 @@ use crate::recompute::offpolicy;
 use crate::recompute::recalibrations;
 use crate::recompute::reports;
 use crate::recompute::splits;
+use crate::recompute::synths;
 
 /// Who asks for a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ pub const fn way(kind: Kind) -> Way {
         Kind::SlicesClassified => again(When::Iterations, iterations::before, "the residual audit and the registered stakes"),
         Kind::CardPublished => again(When::Iterations, iterations::before, "residuals, evidence and what attacks had earned by then"),
         Kind::IterationPausedForLabels => again(When::Iterations, iterations::before, "the calibrator's share and the gain in sight"),
-        Kind::DevObjectiveQueried => again(When::Replay, decided::asked, "the gates on dev of the patch that was asked for, once it was proposed; p7 as it was said, where its battery is not on record"),
+        Kind::DevObjectiveQueried => again(When::Replay, decided::asked, "the gates on dev of the patch that was asked for, once it was proposed, or as an optimizer returned it; p7 as it was said, where its battery is not on record"),
         Kind::GateEvaluated => again(When::Iterations, iterations::gate, "rows, labels and scores of its split under the rubric and the candidate, thresholds and seed of the plan; of P7 the battery on record"),
         Kind::CandidatesSealed => again(When::Replay, decided::sealed, "the gates on dev and the best patch of each family"),
         Kind::ConfirmUnsealed => again(When::Replay, decided::unsealed, "the split's confirm root and the sealing; the charge is named"),
@@ -153,6 +154,9 @@ pub const fn way(kind: Kind) -> Way {
         Kind::GateEstimated => again(When::Estimates, gates::estimated, "labels of the sampled units, with the judge's scores as predictions"),
         Kind::EnvironmentsTested => again(When::Estimates, estimates::environments, "the calibrator's rows, the probes that were opened, and the fields that imports kept of them"),
         Kind::RegimeSelected => held(kind, RuleName::Transport, "a choice of people after a failed test, which the rule asks for"),
+        Kind::SynthAsked => again(When::Iterations, synths::asked, "cards, rubric, receipts and earlier answers through the entry that it names; the leak test is taken as said"),
+        Kind::SynthReturned => again(When::Iterations, synths::returned, "the view, where `cards/1` answered it, else the bytes of the answer; the codes of its candidates either way"),
+        Kind::SynthStopped => again(When::Iterations, synths::stopped, "its rounds and receipts, with the best patch of each family; an end that a person chose is taken as said"),
         // The next kind that is computed again goes here.
         Kind::LedgerCreated
         | Kind::KeyAdded
@@ -206,6 +210,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::AnchorSetRegistered
         | Kind::PatchProposed
         | Kind::PatchWithdrawn
+        | Kind::SynthOpened
         | Kind::ExploitDiscovered
         | Kind::JudgeRegistered
         | Kind::EvidenceRecorded

@@ -107,6 +107,10 @@ const ROWS: &[Kind] = &[
     Kind::SlicesClassified,
     Kind::SplitsFormed,
     Kind::SplitsListed,
+    Kind::SynthAsked,
+    Kind::SynthOpened,
+    Kind::SynthReturned,
+    Kind::SynthStopped,
     // What rows are read from beside goes here.
 ];
 

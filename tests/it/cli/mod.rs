@@ -95,6 +95,7 @@ mod stratified;
 mod summarised;
 mod synced;
 mod synced_killed;
+mod synth;
 mod taken_in;
 mod tools;
 mod tools_archives;

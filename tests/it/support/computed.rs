@@ -70,6 +70,7 @@ pub const COMPUTED: &[&str] = &[
     "good-sealed-after-an-auditor-became-an-optimizer",
     "good-sealed-after-an-auditor-read",
     "good-sequence",
+    "good-synthesis",
     "good-tainted-peek-judged",
     "patch-accepted-unpaid-unasked",
     "patch-paid-from-a-second-account-unasked",
@@ -137,6 +138,7 @@ pub fn found_again(name: &str) -> Option<&'static str> {
 fn known() -> Vec<Vec<u8>> {
     vec![
         super::released::told(),
+        super::tampered_synths::answer(),
         super::tampered_retold::told_text(),
         super::tampered_retold::patched_text(),
         super::valued::MODEL.to_vec(),

@@ -1,6 +1,7 @@
 //! A history that is told anew, event by event, with what is computed of the events before.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use clover::event::Event;
@@ -27,9 +28,11 @@ use clover::workflow::estimate::rows::NoCovariates;
 use clover::workflow::generator;
 use clover::workflow::guardrails;
 use clover::workflow::iterate::course::Course;
+use clover::workflow::patches::Bench;
 use clover::workflow::recompute;
 use clover::workflow::recompute::Context;
 use clover::workflow::recompute::RecomputeCache;
+use clover::workflow::synth::view;
 use serde_json::Value;
 use serde_json::json;
 
@@ -258,7 +261,23 @@ impl Reteller<'_> {
             let verdict = again["verdicts"]["recommended"].as_str().unwrap();
             assert_eq!(verdict, "pass", "{again:#}");
         }
+        if kind == Kind::SynthAsked {
+            let bytes = self.view(&again);
+            self.log.blobs.insert(Digest::blake3(&bytes), bytes);
+        }
         item.body["data"] = again;
+    }
+
+    /// The view that an optimizer was shown.
+    fn view(&self, asked: &Value) -> Vec<u8> {
+        let mut records = Records::default();
+        let iteration = self.iteration.as_ref().unwrap();
+        let record = records.of(&self.log, iteration, self.size());
+        let record = record.unwrap().unwrap();
+        let bench = Bench::recorded(record, BTreeSet::new()).unwrap();
+        let through = asked["through_seq"].as_u64().unwrap();
+        let shown = view::of(record, &bench, record.synths.last().unwrap(), through);
+        shown.unwrap().bytes()
     }
 
     /// Criterion P7 without a battery on record: as it was said, under the terms of the gate before it.

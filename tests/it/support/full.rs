@@ -933,7 +933,11 @@ fn decisions(test: &mut TestLedger) {
         ids.push(id.0.to_hex());
     };
     for payload in said {
+        let is_card = matches!(payload, Payload::CardPublished(_));
         say(test, payload);
+        if is_card {
+            synthesis(test);
+        }
     }
     let exploit = decided::exploit(&ids[before - 5]);
     test.append(&[Command::new(exploit, exp())]).unwrap();
@@ -964,6 +968,47 @@ fn decisions(test: &mut TestLedger) {
         &ids[0],
     );
     paused(test);
+}
+
+/// A run of an optimizer that a person stopped after its first answer.
+fn synthesis(test: &mut TestLedger) {
+    let optimizer = signer(61);
+    let exp = || Some("exp-decided".parse().unwrap());
+    let added = key_added(&optimizer, "Opal", &[Role::Optimizer]);
+    test.append(&[Command::new(added, None)]).unwrap();
+    let blobs = blobs();
+    let (iteration, run) = (decided::IT, "it-3-1");
+    let opened = json!({
+        "build": "clover 0.1.0", "dev_calls": 10, "iteration": iteration, "k": 4, "key": optimizer.id(),
+        "model": "optimizer.py", "optimizer": "command", "rounds": 6, "run": run,
+    });
+    let mut said = vec![planned::payload("synth.opened", &opened)];
+    for class in ["card.public", "dev_receipt", "rubric", "schema"] {
+        let read = json!({
+            "class": class, "outcome": "allowed", "purpose": run, "reader": optimizer.id(), "role": "optimizer",
+        });
+        said.push(planned::payload("data.read", &read));
+    }
+    let asked = json!({
+        "build": "clover 0.1.0", "inputs": [iterated::rubric().hash()], "iteration": iteration,
+        "leak_test": {"ids": 9, "texts": 18, "unreadable": 0}, "round": 0, "run": run,
+        "through_seq": test.ledger.size(), "view": blob_ref(&blobs[2]), "view_digest": Digest::sha256(&blobs[2]),
+    });
+    said.push(planned::payload("synth.asked", &asked));
+    for payload in said {
+        test.append(&[Command::new(payload, exp())]).unwrap();
+    }
+    let answer = json!({
+        "answer": blob_ref(&blobs[2]), "candidates": [], "iteration": iteration, "round": 0, "run": run,
+        "state": "unreadable",
+    });
+    let answer = Command::new(planned::payload("synth.returned", &answer), exp());
+    test.ledger.append(&[answer], &optimizer).unwrap();
+    let stopped = json!({
+        "dev_calls": 0, "iteration": iteration, "proposed": [], "reason": "person", "rounds": 1, "run": run,
+    });
+    let stopped = planned::payload("synth.stopped", &stopped);
+    test.append(&[Command::new(stopped, exp())]).unwrap();
 }
 
 /// Approved by two keys beside the author's, and committed.

@@ -192,6 +192,7 @@ pub fn proposed(iteration: &str, yaml: &str) -> Payload {
         inputs: vec![rubric().hash()],
         model: None,
         prompt_digest: None,
+        run: None,
     };
     patches::propose(yaml, &iteration.parse().unwrap(), (&patch, &checked), by).into()
 }

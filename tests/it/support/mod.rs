@@ -49,6 +49,7 @@ pub mod tampered_scales;
 pub mod tampered_seen;
 pub mod tampered_sequences;
 pub mod tampered_stopped;
+pub mod tampered_synths;
 pub mod tampered_table;
 pub mod tampered_tainted;
 pub mod tampered_undone;

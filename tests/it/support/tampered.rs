@@ -90,7 +90,7 @@ pub fn written() -> &'static [Sample] {
 }
 
 /// Who makes samples, in the order in which they are listed.
-const MAKERS: [fn() -> Vec<Sample>; 31] = [
+const MAKERS: [fn() -> Vec<Sample>; 32] = [
     of_lines,
     super::tampered_iterations::all,
     super::tampered_gates::all,
@@ -120,6 +120,7 @@ const MAKERS: [fn() -> Vec<Sample>; 31] = [
     super::tampered_rows::all,
     super::tampered_endpoints::all,
     super::tampered_runs::all,
+    super::tampered_synths::all,
     super::tampered_scales::all,
     super::tampered_tainted::all,
 ];
