@@ -394,9 +394,12 @@ impl From<BundleError> for CliError {
     fn from(error: BundleError) -> Self {
         match error {
             BundleError::Ambient(error) => error.into(),
-            other @ (BundleError::Archive { .. }
-            | BundleError::Form { .. }
-            | BundleError::File { .. }) => {
+            BundleError::Archive { ref path, .. } | BundleError::Form { ref path, .. } => {
+                let again = "If it was cut or changed on its way, its maker can send it again, with its SHA-256";
+                let next = format!("sha256sum {}", shell::word(&path.display()));
+                Self::input(format!("{error}. {again}"), next)
+            }
+            other @ BundleError::File { .. } => {
                 Self::input(other.to_string(), "clover export bundle -o FILE")
             }
         }

@@ -132,7 +132,7 @@ pub(super) struct JudgeArgs {
     #[arg(
         last = true,
         value_name = "COMMAND",
-        help = r#"A program: {"id":1,"response":…} in, {"id":1,"score":0.7} out, a line each; its files are part of who the judge is"#
+        help = r#"A program: {"id":1,"response":…} in, {"id":1,"score":0.7} out, a line each"#
     )]
     pub command: Vec<String>,
 }

@@ -76,11 +76,11 @@ pub(super) struct Args {
     /// Open at once, at most
     #[arg(short = 'j', value_name = "N")]
     pub open_max: Option<u32>,
-    /// The variable of the environment that holds the key
+    /// The variable that holds the key; or --key-file FILE
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     pub key_env: Option<String>,
     /// The file that holds the key, which nobody else may read
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide = true)]
     pub key_file: Option<PathBuf>,
     /// Say what it would ask and cost; send and record nothing
     #[arg(long)]

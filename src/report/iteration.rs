@@ -5,6 +5,7 @@ use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Citation;
+use clover_projection::bundle::Gap;
 use clover_projection::bundle::Plot;
 use clover_projection::bundle::Table;
 
@@ -38,6 +39,13 @@ pub fn document(bundle: &Bundle) -> Document {
     out.through_seq = bundle.through_seq;
     out.parts = summary(bundle);
     out.appendices = bundle.parts.iter().map(Chapter::from).collect();
+    let own = OwnReasons::of(bundle);
+    let all = out.parts.iter_mut().chain(&mut out.appendices);
+    for gap in all.flat_map(|part| &mut part.missing) {
+        if let Some(why) = own.why(gap) {
+            why.clone_into(&mut gap.why);
+        }
+    }
     out.entries = bundle.events.iter().map(CitedEntry::from).collect();
     out
 }
@@ -97,16 +105,60 @@ fn summary(bundle: &Bundle) -> Vec<Chapter> {
     );
     for part in &bundle.parts {
         for gap in &part.missing {
-            lacking.lacks(
-                format!("{}: {}", shown::title(part.title), gap.what),
-                gap.why.clone(),
-            );
+            let title = shown::title(part.title);
+            let is_all = gap.what.eq_ignore_ascii_case(&title);
+            let what = if is_all {
+                title
+            } else {
+                format!("{title}: {}", gap.what)
+            };
+            lacking.lacks(what, gap.why.clone());
         }
     }
     let all = [decided, criteria, lacking];
     let all = all.into_iter();
     all.filter(|part| part.is_present() || !part.missing.is_empty())
         .collect()
+}
+
+/// What a bundle tells about its own iteration, where the reason that it keeps for a gap is one of any iteration.
+struct OwnReasons {
+    /// Some candidate was put to a criterion.
+    is_judged: bool,
+    /// The plan names no slices of rows.
+    is_whole: bool,
+}
+
+impl OwnReasons {
+    fn of(bundle: &Bundle) -> Self {
+        let part = |of: ReportPart| bundle.part(of);
+        let slices = part(ReportPart::Slices);
+        Self {
+            is_judged: part(ReportPart::Gates).is_some_and(|of| !of.tables.is_empty()),
+            is_whole: slices.is_some_and(|of| {
+                let mut gaps = of.missing.iter();
+                of.tables.is_empty() && gaps.all(|gap| gap.what != "slices before")
+            }),
+        }
+    }
+
+    /// The reason of a gap; `None` where the one on record is it.
+    fn why(&self, gap: &Gap) -> Option<&'static str> {
+        let is_about_slices = gap.what.contains("what candidates change")
+            || gap.what.eq_ignore_ascii_case("negative segments");
+        match gap.why.as_str() {
+            "no candidate was put to a gate" | "no entry of this log says anything of it"
+                if self.is_whole && is_about_slices =>
+            {
+                Some("the plan names no slices of rows")
+            }
+            "no candidate was put to a gate" if self.is_judged => {
+                Some("no criterion that was run reads it")
+            }
+            "no entry of this log says anything of it" => Some("nothing on record is about it"),
+            _ => None,
+        }
+    }
 }
 
 fn is_matrix(table: &Table) -> bool {

@@ -76,7 +76,7 @@ fn decided(bundle: &Bundle) -> String {
     }
     let each: Vec<_> = fates
         .iter()
-        .map(|(patch, state)| format!("{patch} {state}"))
+        .map(|(patch, state)| format!("{patch} {}", shown::criteria(state)))
         .collect();
     let of = if each.is_empty() {
         "none was proposed".to_owned()

@@ -6,6 +6,7 @@ pub mod forest;
 pub mod iteration;
 pub mod lead;
 pub mod markdown;
+mod matrix;
 pub mod page;
 mod plot;
 mod points;

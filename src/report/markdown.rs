@@ -370,7 +370,7 @@ fn list(out: &mut String, grid: &Grid) {
         let last = row.len() - 1;
         let mut line = format!("- {}", row[0]);
         let rest = row.iter().zip(&grid.heads).take(last).skip(1);
-        for (cell, head) in rest.filter(|(cell, _)| *cell != "–") {
+        for (cell, head) in rest.filter(|(cell, _)| !matches!(cell.as_str(), "" | "–")) {
             write!(line, "; {head}: {cell}").expect("BUG: a String takes every write");
         }
         if !row[last].is_empty() {

@@ -16,6 +16,7 @@ use crate::document::Chapter;
 use crate::document::Document;
 use crate::document::ReportKind;
 use crate::forest::escaped;
+use crate::matrix;
 use crate::plot;
 use crate::shown;
 
@@ -25,16 +26,12 @@ pub const STYLE: &str = include_str!("style.css");
 const WORDY: usize = 24;
 /// Entries that a row names before it says how many more there are.
 const REFS: usize = 4;
-/// Characters of a row from which a table is wider than any screen, a small desk, a tablet, a phone.
-const WIDE: [(usize, &str); 4] = [(150, "w4"), (112, "w3"), (66, "w2"), (28, "w1")];
-/// Characters of a heading before it takes a second line.
-const HEAD: usize = 16;
-/// Characters of a cell of a matrix.
-const MARK: usize = 9;
+/// Characters of a run without a space that a narrow cell holds; longer ones may break behind their signs.
+const RUN: usize = 12;
 /// Keys of columns that say how something ended: the first of them stands behind the first column, so that
 /// no screen hides it.
 const VERDICTS: &[&str] = &[
-    "covered", "outcome", "standing", "state", "verdict", "result",
+    "covered", "outcome", "standing", "state", "status", "verdict", "result",
 ];
 
 /// What a page begins with, up to its body: its title, its style, and the policy that lets nothing else in.
@@ -74,6 +71,37 @@ pub fn html(document: &Document) -> String {
     out.0
 }
 
+/// What opens around something that may be wider than the screen. `of` names it for a screen reader, as attributes. The
+/// style shows the line above only where there is something to scroll.
+pub fn scroller(of: &str, line: &str) -> String {
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" {of}>\n<div class=\"all\">\n<p class=\"hint\">{line}: scroll sideways.</p>"
+    )
+}
+
+/// What closes it.
+pub const SCROLLED: &str = "</div>\n</div>";
+
+/// Escaped text in which a long run without a space may break behind its signs, and nowhere inside of a word.
+pub(crate) fn broken(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, run) in text.split(' ').enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        if run.chars().count() <= RUN {
+            out.push_str(&escaped(run));
+            continue;
+        }
+        let links: Vec<String> = run
+            .split_inclusive(['.', '_', '/', '-', ':', ',', '+', '=', '@'])
+            .map(escaped)
+            .collect();
+        out.push_str(&links.join("<wbr>"));
+    }
+    out
+}
+
 /// Links to entries.
 fn refs(events: &[u64]) -> String {
     let mut out = String::new();
@@ -90,7 +118,7 @@ fn refs(events: &[u64]) -> String {
 }
 
 /// A cell as markup.
-fn cell(cell: &Cell, digits: usize) -> String {
+pub(crate) fn cell(cell: &Cell, digits: usize) -> String {
     let text = shown::cell(cell, digits);
     match cell {
         Cell::Verdict(verdict) => {
@@ -99,7 +127,7 @@ fn cell(cell: &Cell, digits: usize) -> String {
         }
         Cell::Digest(digest) => format!("<code title=\"{}\">{text}</code>", digest.to_hex()),
         Cell::Number(number) => format!("<data value=\"{number}\">{text}</data>"),
-        _ => escaped(&text),
+        _ => broken(&text),
     }
 }
 
@@ -230,10 +258,12 @@ impl Page {
             self.table(table, &format!("{id}-t{at}"));
         }
         for listing in &part.listings {
+            let title = escaped(&listing.title);
+            let of = format!("aria-label=\"{title}\"");
             self.put(&format!(
-                "<h3>{} <span class=\"ref\">{}</span></h3>\n<pre tabindex=\"0\">{}</pre>",
-                escaped(&listing.title),
+                "<h3>{title} <span class=\"ref\">{}</span></h3>\n{}<pre>{}</pre>{SCROLLED}",
                 refs(&listing.events),
+                scroller(&of, "Longer lines"),
                 lines(&listing.text),
             ));
         }
@@ -271,74 +301,34 @@ impl Page {
 
     fn plot(&mut self, table: &Table) {
         match table.plot {
-            Some(Plot::Matrix { row, column, value }) => self.matrix(table, row, column, value),
+            Some(Plot::Matrix { row, column, value }) => {
+                let rows = matrix::markup(table, row, column, value);
+                let title = escaped(&shown::words(&table.title));
+                let of = format!("aria-label=\"{title}, at a glance\"");
+                self.put(&format!(
+                    "<figure>\n{}<table class=\"matrix\">\n<caption>{title}, at a glance</caption>\n{rows}</table>\n\
+                     {SCROLLED}\n</figure>",
+                    scroller(&of, "More columns")
+                ));
+            }
             Some(plot) => {
                 if let Some(svg) = plot::svg(table, plot) {
-                    self.put(&format!(
-                        "<figure>\n<p class=\"hint w1\">The drawing is wider: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}, drawn\">\n{svg}\
-                         </div>\n</figure>",
+                    let of = format!(
+                        "aria-label=\"{}, drawn\"",
                         escaped(&shown::words(&table.title))
-                    ));
+                    );
+                    let open = scroller(&of, "The drawing is wider");
+                    self.put(&format!("<figure>\n{open}\n{svg}{SCROLLED}\n</figure>"));
                 }
             }
             None => {}
         }
     }
 
-    /// What each gate says of each candidate, at a glance; the table below has the entries.
-    fn matrix(&mut self, table: &Table, row: usize, column: (usize, usize), value: usize) {
-        let text = |cells: &[Cell], at: usize| cells.get(at).map_or(String::new(), shown::alone);
-        let (mut names, mut heads) = (Vec::new(), Vec::new());
-        for one in &table.rows {
-            let head = (text(&one.cells, column.0), text(&one.cells, column.1));
-            let name = text(&one.cells, row);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-            if !heads.contains(&head) {
-                heads.push(head);
-            }
-        }
-        let hint = hint_of(heads.len() * MARK);
-        self.put(&format!(
-            "<figure>\n{hint}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}, at a glance\">\n\
-             <table class=\"matrix\">\n<caption>{0}, at a glance</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
-            escaped(&shown::words(&table.title)),
-            shown::words(table.columns[row].head),
-        ));
-        for (gate, split) in &heads {
-            self.put(&format!(
-                "<th scope=\"col\">{}<br>{}</th>",
-                escaped(gate),
-                escaped(split)
-            ));
-        }
-        self.put("</tr></thead>\n<tbody>");
-        for name in &names {
-            self.put(&format!("<tr><th scope=\"row\">{}</th>", escaped(name)));
-            for (gate, split) in &heads {
-                let found = table.rows.iter().find(|one| {
-                    text(&one.cells, row) == *name
-                        && text(&one.cells, column.0) == *gate
-                        && text(&one.cells, column.1) == *split
-                });
-                let shown = found.map_or("–".to_owned(), |one| {
-                    let seq = one.events.first().copied().unwrap_or_default();
-                    let word = cell(&one.cells[value], 0);
-                    format!("<a href=\"#e{seq}\">{word}</a>")
-                });
-                self.put(&format!("<td>{shown}</td>"));
-            }
-            self.put("</tr>");
-        }
-        self.put("</tbody>\n</table>\n</div>\n</figure>");
-    }
-
     fn table(&mut self, table: &Table, id: &str) {
-        let hint = hint(table);
+        let open = scroller(&format!("aria-labelledby=\"{id}\""), "More columns");
         self.put(&format!(
-            "{hint}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"{id}\">\n<table>\n\
-             <caption id=\"{id}\">{}</caption>\n<thead><tr>",
+            "{open}<table>\n<caption id=\"{id}\">{}</caption>\n<thead><tr>",
             escaped(&shown::words(&table.title))
         ));
         let order = order(table);
@@ -352,7 +342,12 @@ impl Page {
                 escaped(&shown::words(table.columns[*at].head))
             ));
         }
-        self.put("<th scope=\"col\" class=\"ref\">entry</th></tr></thead>\n<tbody>");
+        // A table of what no entry says has no column of entries.
+        let has_refs = table.rows.iter().any(|row| !row.events.is_empty());
+        if has_refs {
+            self.put("<th scope=\"col\" class=\"ref\">entry</th>");
+        }
+        self.put("</tr></thead>\n<tbody>");
         for row in &table.rows {
             let mut line = String::from("<tr>");
             for (place, (at, class, digits)) in columns.iter().enumerate() {
@@ -368,25 +363,27 @@ impl Page {
                 write!(line, "<{tag}{class}>{text}</{end}>")
                     .expect("BUG: a String takes every write");
             }
-            self.put(&format!(
-                "{line}<td class=\"ref\">{}</td></tr>",
-                refs(&row.events)
-            ));
+            if has_refs {
+                write!(line, "<td class=\"ref\">{}</td>", refs(&row.events))
+                    .expect("BUG: a String takes every write");
+            }
+            self.put(&format!("{line}</tr>"));
         }
-        self.put("</tbody>\n</table>\n</div>");
+        self.put(&format!("</tbody>\n</table>\n{SCROLLED}"));
     }
 
     fn entries(&mut self, document: &Document) {
-        self.put(
+        let open = scroller("aria-labelledby=\"entries-caption\"", "More columns");
+        self.put(&format!(
             "<section id=\"entries\" aria-labelledby=\"entries-title\">\n<h2 id=\"entries-title\">Entries</h2>\n\
              <p class=\"about\">The signed entries that this report rests on. The id is the SHA-256 of the entry's body, the leaf \
              its hash in the tree: <code>clover prove</code> writes the path from it to a checkpoint. \
              A cell that ends in … is cut: <code>clover show N</code> has the whole of its entry.</p>\n\
-             <p class=\"hint w3\">More columns: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"entries-caption\">\n<table>\n\
+             {open}<table>\n\
              <caption id=\"entries-caption\">Entries by position</caption>\n<thead><tr><th scope=\"col\" class=\"n\">entry</th>\
              <th scope=\"col\">kind</th><th scope=\"col\">recorded at</th><th scope=\"col\">signed by</th>\
              <th scope=\"col\">id and leaf</th></tr></thead>\n<tbody>",
-        );
+        ));
         for entry in &document.entries {
             let at = entry.recorded_at.to_string();
             let short: String = at.chars().take(19).collect();
@@ -406,7 +403,7 @@ impl Page {
                 )),
             ));
         }
-        self.put("</tbody>\n</table>\n</div>\n</section>");
+        self.put(&format!("</tbody>\n</table>\n{SCROLLED}\n</section>"));
     }
 
     fn footer(&mut self, document: &Document) {
@@ -429,37 +426,29 @@ impl Page {
     }
 }
 
-/// The order of columns: the first, the first that says how something ended, the rest as they stand.
+/// The order of columns: what names a row, then each that says how something ended, then the rest as they stand. A
+/// table that has a matrix above it is named by the columns of that matrix.
 fn order(table: &Table) -> Vec<usize> {
-    let ends = |at: &usize| {
+    let all = 0..table.columns.len();
+    let first = match table.plot {
+        Some(Plot::Matrix { column, .. }) => column.0,
+        _ => 0,
+    };
+    let holds = |at: &usize| {
         let mut cells = table.rows.iter().filter_map(|row| row.cells.get(*at));
-        VERDICTS.contains(&table.columns[*at].key)
-            || cells.any(|cell| matches!(cell, Cell::Verdict(_)))
+        cells.any(|cell| matches!(cell, Cell::Verdict(_)))
     };
-    let verdict = (1..table.columns.len()).find(ends);
-    let rest = (1..table.columns.len()).filter(|at| Some(*at) != verdict);
-    [0].into_iter().chain(verdict).chain(rest).collect()
-}
-
-/// A line over a table that some screens do not show whole.
-fn hint(table: &Table) -> String {
-    let digits = |at: usize| shown::digits(&table.rows, at);
-    let width = |at: usize| {
-        let cells = table.rows.iter().filter_map(|row| row.cells.get(at));
-        let longest = cells.map(|one| shown::cell(one, digits(at)).chars().count());
-        let head = table.columns[at].head.chars().count().min(HEAD);
-        longest.max().unwrap_or(0).max(head).min(40) + 2
-    };
-    let all: usize = (0..table.columns.len()).map(width).sum::<usize>() + 8;
-    hint_of(all)
-}
-
-/// The same of a row of so many characters.
-fn hint_of(characters: usize) -> String {
-    let class = WIDE.iter().find(|(least, _)| characters > *least);
-    class.map_or(String::new(), |(_, class)| {
-        format!("<p class=\"hint {class}\">More columns: scroll sideways.</p>")
-    })
+    let rest = || all.clone().filter(|at| *at != first);
+    let mut ends: Vec<usize> = rest().filter(holds).collect();
+    if ends.is_empty() {
+        ends.extend(rest().find(|at| VERDICTS.contains(&table.columns[*at].key)));
+    }
+    let rest = rest().filter(|at| !ends.contains(at));
+    [first]
+        .into_iter()
+        .chain(ends.clone())
+        .chain(rest)
+        .collect()
 }
 
 /// Text of several lines: escaped line by line, so that line ends stay.

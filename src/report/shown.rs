@@ -53,6 +53,23 @@ pub fn table(of: &Table) -> Table {
     of
 }
 
+/// Codes of criteria as people write them: `p5` is P5.
+pub fn criteria(text: &str) -> String {
+    let word = |word: &str| {
+        let end = word.trim_end_matches([',', '.', ';', ':']);
+        let digits = end.strip_prefix('p').filter(|digits| digits.len() <= 2);
+        let is_code = digits
+            .is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()));
+        if is_code {
+            word.to_uppercase()
+        } else {
+            word.to_owned()
+        }
+    };
+    let words: Vec<String> = text.split(' ').map(word).collect();
+    words.join(" ")
+}
+
 /// The reason of an end as it was recorded, in words: where patches were accepted it is their number.
 pub fn reason(recorded: &str) -> String {
     match recorded.strip_suffix(" accepted") {
@@ -162,6 +179,10 @@ mod tests {
             "no battery ran: criterion P7 is NOT CHECKED"
         );
         assert_eq!(words("a gateway"), "a gateway");
+        assert_eq!(
+            criteria("rejected on dev: p5, p10 of parts p5x"),
+            "rejected on dev: P5, P10 of parts p5x"
+        );
         assert_eq!(
             reason("2 accepted"),
             "2 patches passed every criterion that was run on confirm"

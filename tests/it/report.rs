@@ -316,7 +316,8 @@ fn hostile_text_stays_text() {
     let payload = valued::payload(clover::event::Kind::ManifestDeviated, &deviated);
     say(&mut test, payload);
     let bundle = bundle_of(&test.ledger);
-    let html = page::html(&iteration::document(&bundle));
+    // Where a long run may break, it says so, and nothing else.
+    let html = page::html(&iteration::document(&bundle)).replace("<wbr>", "");
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     for marked in [
         "<script",

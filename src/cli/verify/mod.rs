@@ -275,7 +275,16 @@ impl LogSource {
             return "clover sync".to_owned();
         }
         let Some(first) = report.first.filter(|first| first.seq < report.events) else {
-            return "clover checkpoint show".to_owned();
+            return match self {
+                Self::Bundle(path) if ambient::is_dir(path) => {
+                    format!(
+                        "cd {} && sha256sum -c SHA256SUMS",
+                        shell::word(&path.display())
+                    )
+                }
+                Self::Bundle(path) => format!("sha256sum {}", shell::word(&path.display())),
+                _ => "clover checkpoint show".to_owned(),
+            };
         };
         match self {
             Self::Copy | Self::Ledger(None) => format!("clover show {}", first.seq),

@@ -80,7 +80,11 @@ impl Checker<'_> {
     /// What was not computed again, where anything was not.
     pub(super) fn not_computed(&self) -> Vec<String> {
         if !self.options.recompute {
-            return vec!["recompute".to_owned()];
+            let mut open = vec!["recompute".to_owned()];
+            if self.erasures.count > 0 {
+                open.push(format!("texts erased at seq {}", self.erasures.words()));
+            }
+            return open;
         }
         let both = [
             (self.out_of_hand.count, "whose inputs are not at hand"),

@@ -47,18 +47,17 @@ impl AnalysisShown<'_> {
             escaped(&self.method()),
         ));
         let drawing = |svg: &str, name: &str| {
-            format!(
-                "<figure>\n<p class=\"hint w1\">The drawing is wider: scroll sideways.</p><div class=\"scroll\" \
-                 tabindex=\"0\" role=\"group\" aria-label=\"{name}, drawn\">\n{svg}</div>\n</figure>"
-            )
+            let of = format!("aria-label=\"{name}, drawn\"");
+            let open = page::scroller(&of, "The drawing is wider");
+            format!("<figure>\n{open}\n{svg}{}\n</figure>", page::SCROLLED)
         };
         put(drawing(&self.values_plot().svg(), "Policy values"));
         put(format!(
-            "<p class=\"hint w1\">More columns: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" \
-             aria-labelledby=\"values\">\n<table>\n<caption id=\"values\">Policy values</caption>\n<thead><tr>\
+            "{}<table>\n<caption id=\"values\">Policy values</caption>\n<thead><tr>\
              <th scope=\"col\">policy</th><th scope=\"col\">level</th><th scope=\"col\" class=\"n\">value</th>\
              <th scope=\"col\" class=\"n\">{} % interval</th><th scope=\"col\" class=\"n\">labels alone</th>\
              <th scope=\"col\" class=\"n\">labels</th><th scope=\"col\" class=\"n\">rows</th></tr></thead>\n<tbody>",
+            page::scroller("aria-labelledby=\"values\"", "More columns"),
             self.percent()
         ));
         for policy in &self.analysis.policies {
@@ -74,7 +73,7 @@ impl AnalysisShown<'_> {
                 policy.rows,
             ));
         }
-        put("</tbody>\n</table>\n</div>".to_owned());
+        put(format!("</tbody>\n</table>\n{}", page::SCROLLED));
         if !self.analysis.differences.is_empty() {
             put(drawing(&self.differences_plot().svg(), "Differences"));
         }

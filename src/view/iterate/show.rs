@@ -362,7 +362,7 @@ fn found(record: &IterationRecord) -> Vec<(&'static str, String)> {
 }
 
 /// Every candidate with a gate, and every patch.
-fn hypotheses(record: &IterationRecord) -> Vec<(Digest, String)> {
+pub(in crate::view) fn hypotheses(record: &IterationRecord) -> Vec<(Digest, String)> {
     let mut found: Vec<(Digest, String)> = record
         .proposed
         .iter()

@@ -27,6 +27,7 @@ use crate::view::report::made::ReportSource;
 use crate::view::report::made::fact;
 use crate::view::report::picked::day;
 use crate::view::report::picked::field;
+use crate::workflow::bundle::gates;
 use crate::workflow::predicate;
 
 /// The change record of a version.
@@ -95,6 +96,7 @@ pub fn document(
         ));
     }
     out.parts = parts(&chronicle, commit, (&own, source.state));
+    out.appendices = appendix(&chronicle, commit).into_iter().collect();
     Ok(source.finish(out)?)
 }
 
@@ -164,7 +166,8 @@ fn parts(
     let mut criteria = Chapter::new(
         "criteria",
         "What judged it",
-        "Criteria P0 to P10 of the candidate, on dev and on confirm. The verdict is that of the profile which was registered.",
+        "Criteria P0 to P10 of the candidate, on dev and on confirm. The binding verdict is that of the profile which was \
+         registered; both profiles stand beside it. An appendix has the numbers.",
     );
     let ids = commit.map_or(&[][..], |said| &said.gates);
     criteria.table_or(judged(chronicle, ids), "no criterion judged this version");
@@ -178,8 +181,64 @@ fn parts(
     vec![changed, criteria, signed]
 }
 
-/// What the criteria said of the candidate: a row for each number beside what it is held to.
+/// What the criteria read, where any judged it.
+fn appendix(chronicle: &Chronicle, commit: Option<&PromptCommitted>) -> Option<Chapter> {
+    let figures = measured(chronicle, &commit?.gates);
+    let mut part = Chapter::new(
+        "numbers",
+        "Numbers of the criteria",
+        "Each number that a criterion read, beside what it is held to; one that is held to nothing decides nothing.",
+    );
+    let is_there = !figures.rows.is_empty();
+    part.tables.push(figures);
+    is_there.then_some(part)
+}
+
+/// Criteria of the candidate, in the order of their entries.
+fn criteria<'c>(
+    chronicle: &'c Chronicle,
+    ids: &'c [EventId],
+) -> impl Iterator<Item = (u64, &'c GateEvaluated)> {
+    let entries = chronicle.of(Kind::GateEvaluated);
+    let own = entries.filter(|entry| ids.contains(&entry.event.id));
+    own.filter_map(|entry| Some((entry.seq, entry.event.payload.said()?)))
+}
+
+/// What a criterion is called, what it asks, and on which rows.
+fn named(said: &GateEvaluated) -> [Cell; 3] {
+    [
+        Cell::text(said.gate.as_str().to_uppercase()),
+        Cell::text(predicate::gate(said.gate).asks),
+        Cell::text(said.split.as_str()),
+    ]
+}
+
+/// What the criteria said of the candidate, under each profile.
 fn judged(chronicle: &Chronicle, ids: &[EventId]) -> Table {
+    let columns = [
+        ("gate", "criterion"),
+        ("asks", "asks"),
+        ("split", "on"),
+        ("verdict", "binding verdict"),
+        ("recommended", "recommended"),
+        ("literal", "literal"),
+    ];
+    let mut table = Table::new("criteria", "Criteria of the candidate", &columns);
+    for (seq, said) in criteria(chronicle, ids) {
+        let mut row = named(said).to_vec();
+        let verdicts = [
+            said.verdicts.under(said.thresholds.profile),
+            said.verdicts.recommended,
+            said.verdicts.literal,
+        ];
+        row.extend(verdicts.map(Cell::Verdict));
+        table.row(seq, row);
+    }
+    table
+}
+
+/// What the criteria read: a row for each number beside what it is held to.
+fn measured(chronicle: &Chronicle, ids: &[EventId]) -> Table {
     let columns = [
         ("gate", "criterion"),
         ("asks", "asks"),
@@ -187,29 +246,13 @@ fn judged(chronicle: &Chronicle, ids: &[EventId]) -> Table {
         ("number", "number"),
         ("value", "value"),
         ("held", "held to"),
-        ("verdict", "verdict"),
     ];
-    let mut table = Table::new("criteria", "Criteria of the candidate", &columns);
-    let entries = chronicle.of(Kind::GateEvaluated);
-    for entry in entries.filter(|entry| ids.contains(&entry.event.id)) {
-        let Some(said) = entry.event.payload.said::<GateEvaluated>() else {
-            continue;
-        };
-        let head = [
-            Cell::text(said.gate.as_str()),
-            Cell::text(predicate::gate(said.gate).asks),
-            Cell::text(said.split.as_str()),
-        ];
-        let verdict = said.verdicts.under(said.thresholds.profile);
-        let mut numbers: Vec<[Cell; 3]> = numbers(said).into_iter().map(cells).collect();
-        if numbers.is_empty() {
-            numbers.push([Cell::Absent, Cell::Absent, Cell::Absent]);
-        }
-        for number in numbers {
-            let mut row = head.to_vec();
-            row.extend(number);
-            row.push(Cell::Verdict(verdict));
-            table.row(entry.seq, row);
+    let mut table = Table::new("numbers", "Numbers beside what they are held to", &columns);
+    for (seq, said) in criteria(chronicle, ids) {
+        for number in numbers(said) {
+            let mut row = named(said).to_vec();
+            row.extend(cells(number));
+            table.row(seq, row);
         }
     }
     table
@@ -222,7 +265,7 @@ fn cells(of: CriterionNumber) -> [Cell; 3] {
     };
     [
         Cell::text(of.name),
-        of.value.map_or(Cell::Absent, Cell::number),
+        of.value.map_or(Cell::Absent, gates::value),
         held,
     ]
 }

@@ -131,7 +131,7 @@ fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         Payload::PatchRejected(said) => (
             "rejected",
             said.patch.as_ref()?.to_string(),
-            said.code.as_str().to_owned(),
+            shown::criteria(said.code.as_str()),
         ),
         Payload::PatchWithdrawn(said) => (
             "withdrew",

@@ -137,7 +137,7 @@ pub fn document(
         period: period(&chronicle),
         rest: vec![
             "This report says which report or command gives what a framework asks of records, and what none gives.".to_owned(),
-            "A row is our reading of a text, and the text binds. Evidence is never the whole of what it asks.".to_owned(),
+            "Each row is our reading of a rule; the rule itself binds. Evidence does not show that all of a rule is met.".to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
@@ -155,7 +155,7 @@ fn rows() -> Chapter {
     let mut part = Chapter::new(
         "coverage",
         "What is asked, and what answers",
-        "A report is clover report NAME; another word is a command of its own.",
+        "A name behind the word report is one of clover report; any other is a command of its own, such as clover verify.",
     );
     let columns = [
         ("source", "source"),

@@ -58,7 +58,7 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
     let is_checked = match story.key {
         KeyStanding::Destroyed => "The vault beside this ledger holds no key of the subject.",
         KeyStanding::NoVault => {
-            "No vault is beside this ledger: that the key is gone is NOT CHECKED here."
+            "No vault, which holds keys, lies beside this ledger: whether the key is gone is NOT CHECKED."
         }
     };
     let head = DocumentHead {

@@ -172,7 +172,8 @@ fn parts(chronicle: &Chronicle, all: &[AnsweredValues]) -> Vec<Chapter> {
         .collect()
 }
 
-fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
+/// Steps to the values of an experiment, and what bears on them.
+pub(super) fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
     let last = seqs(chronicle.of(Kind::EstimateRecorded)).last().copied();
     let entries = chronicle.entries.iter();
     let found = entries.filter_map(|entry| {

@@ -43,21 +43,13 @@ pub fn document(
     let (with, without): (Vec<&Requirement>, Vec<&Requirement>) =
         all.iter().partition(|of| has_entries(&chronicle, of));
     let head = DocumentHead {
-        answer: format!(
-            "Of {} this ledger has some evidence for {}, and {} not covered, each with the reason.",
-            counted(all.len() as u64, "requirement", "requirements"),
-            with.len(),
-            match without.len() {
-                1 => "1 is".to_owned(),
-                n => format!("{n} are"),
-            }
-        ),
+        answer: answer(&all, with.len(), without.len()),
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "This report lists the entries that support each requirement. People judge whether it is met, with the text itself at hand."
+            "This report lists the entries that support each requirement. People judge whether it is met, with the rule itself at hand."
                 .to_owned(),
-            "Evidence for a requirement is not the whole of what it asks.".to_owned(),
+            "Evidence for a requirement does not show that all of it is met.".to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
@@ -71,8 +63,11 @@ pub fn document(
         Cell::count(all.len() as u64),
     ));
     out.parts.push(overview(&chronicle, &all));
-    out.parts.extend(registers::of(source, kind, &chronicle));
-    out.appendices = all.iter().map(|of| chapter(&chronicle, of)).collect();
+    out.parts
+        .extend(registers::of(source, kind, (experiment, &chronicle)));
+    out.appendices = registers::behind(kind, &chronicle);
+    out.appendices
+        .extend(all.iter().map(|of| chapter(&chronicle, of)));
     // What a change is about was often said before the range.
     let from_seq = 0;
     let whole = ReportSource {
@@ -82,6 +77,20 @@ pub fn document(
     .chronicle(experiment)?;
     out.appendices.extend(behind(source, (&chronicle, &whole)));
     source.finish(out)
+}
+
+/// For how many requirements there is evidence, and for how many there is none.
+fn answer(all: &[&Requirement], with: usize, without: usize) -> String {
+    let all = counted(all.len() as u64, "requirement", "requirements");
+    match without {
+        0 => format!("Of {all} this ledger has some evidence for each."),
+        1 => format!(
+            "Of {all} this ledger has some evidence for {with}; 1 is not covered, with the reason."
+        ),
+        n => format!(
+            "Of {all} this ledger has some evidence for {with}; {n} are not covered, each with the reason."
+        ),
+    }
 }
 
 pub(super) fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
@@ -119,7 +128,7 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
     let mut part = Chapter::new(
         "requirements",
         "Requirements",
-        "Each requirement as we read the text, with the entries that support it; the appendices have all.",
+        "Each requirement, as we read the rule, with the entries that support it. The appendices list all of them.",
     );
     let columns = [
         ("code", "requirement"),
@@ -161,7 +170,7 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
 
 /// One requirement with all of its entries.
 fn chapter(chronicle: &Chronicle, of: &Requirement) -> Chapter {
-    let mut part = Chapter::new(key(of), format!("{} {}", of.code, of.asks), "");
+    let mut part = Chapter::new(key(of), format!("{}: {}", of.code, of.asks), "");
     if !has_entries(chronicle, of) {
         part.lacks(of.code, why_not(of));
         return part;

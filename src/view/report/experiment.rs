@@ -6,6 +6,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
+use crate::event::id::ManifestId;
 use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
 use crate::ledger::LedgerError;
@@ -18,13 +19,16 @@ use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
+use crate::report::shown;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::confirm;
+use crate::view::gate::page::Page;
 use crate::view::gate::verdict;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::estimate;
+use crate::view::report::gate_steps;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
@@ -62,6 +66,8 @@ const ITERATIONS: PickedTable = PickedTable {
     ],
     plot: None,
 };
+/// The column of the reason among them.
+const REASON: usize = 2;
 /// What was published.
 const REPORTS: PickedTable = PickedTable {
     key: "reports",
@@ -133,7 +139,7 @@ pub fn document(
         out.facts
             .push(fact(vec![of.registered_seq], "title", "Title", title));
     }
-    let acts = course::acts(chronicle);
+    let acts = acts(chronicle);
     let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = acts.iter().partition(|act| act.is_since);
     let table = |key, title, of: &[&Act<'_>]| course::table(key, title, of, source.state);
     out.head.since = Some(table("since", "Guardrails, drift, rollbacks", &since));
@@ -141,7 +147,7 @@ pub fn document(
     let mut changes = Chapter::new(
         "changes",
         "Who did what",
-        "Each step from an opening to a deployment.",
+        "Each step: of plans and gates, of calibration and audits, of patches from an opening to a deployment.",
     );
     changes.table_or(
         table("acts", "Acts in their order", &people),
@@ -191,7 +197,13 @@ fn parts(chronicle: &Chronicle, all: &[Tally], said: &[AnsweredValues]) -> Vec<C
         "Iterations",
         "Rounds of patches to the rubric.",
     );
-    iterations.table_or(ITERATIONS.of(chronicle, |_| true), "no iteration ended");
+    let mut ended = ITERATIONS.of(chronicle, |_| true);
+    for row in &mut ended.rows {
+        if let Some(Cell::Text(reason)) = row.cells.get_mut(REASON) {
+            *reason = shown::reason(reason);
+        }
+    }
+    iterations.table_or(ended, "no iteration ended");
     iterations.table_or(REPORTS.of(chronicle, |_| true), "no report was published");
     let mut worth = part(
         "values",
@@ -206,7 +218,20 @@ fn parts(chronicle: &Chronicle, all: &[Tally], said: &[AnsweredValues]) -> Vec<C
     vec![denominators, gates, iterations, worth]
 }
 
-/// What may be claimed of each gate that was decided, in the words of its grade.
+/// Every step that a report tells of, in the order of the log: those of patches, of gates, of values.
+fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
+    let mut all = course::acts(chronicle);
+    let others = gate_steps::steps(chronicle).into_iter();
+    for act in others.chain(estimate::acts(chronicle)) {
+        if all.iter().all(|known| known.entry.seq != act.entry.seq) {
+            all.push(act);
+        }
+    }
+    all.sort_by_key(|act| act.entry.seq);
+    all
+}
+
+/// What each gate that was decided found, and what may be claimed of it.
 fn gate_answers(source: &ReportSource<'_>, chronicle: &Chronicle) -> Vec<String> {
     let decided = distinct(chronicle, |payload| match payload {
         Payload::GateDecided(said) => Some(said.gate.to_string()),
@@ -214,8 +239,16 @@ fn gate_answers(source: &ReportSource<'_>, chronicle: &Chronicle) -> Vec<String>
     });
     let claims = verdict::graded_claims(source.state);
     let own = claims.filter(|(id, _)| decided.iter().any(|(name, _)| name == id.as_str()));
-    own.map(|(id, said)| format!("Gate {id}: {}", said.words))
-        .collect()
+    let found = |id: &ManifestId| {
+        let page = Page::read(source.ledger, source.state, id).ok()?;
+        Some(page.checked_facts().ok()?.answer.text)
+    };
+    own.map(|(id, said)| {
+        let words = found(id)
+            .unwrap_or_else(|| format!("what it found cannot be read again. {}", said.words));
+        format!("Gate {id}: {words}")
+    })
+    .collect()
 }
 
 /// Entries for which `key` gives a name, once a name.

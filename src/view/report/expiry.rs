@@ -85,7 +85,7 @@ pub fn document(
     let overdue = listed.iter().filter(|of| of.is_overdue(now)).count() as u64;
     let next = listed.iter().find(|of| !of.is_overdue(now));
     let next = next.map_or_else(
-        || "Nothing is to come.".to_owned(),
+        || "No later date is on record.".to_owned(),
         |of| {
             format!(
                 "The next is {}: {} {}.",
@@ -100,18 +100,26 @@ pub fn document(
         |before| format!("Only what is before {} is listed.", day(before)),
     );
     let head = DocumentHead {
-        answer: format!(
-            "{} a date; {} overdue on {}. {next}",
-            counted(listed.len() as u64, "thing has", "things have"),
-            counted(overdue, "is", "are"),
-            day(now),
-        ),
+        answer: if listed.is_empty() {
+            format!("Nothing on record has a date, so nothing is overdue on {}.", day(now))
+        } else {
+            format!(
+                "{} a date; of these {} overdue on {}. {next}",
+                counted(listed.len() as u64, "thing on record has", "things on record have"),
+                counted(overdue, "is", "are"),
+                day(now),
+            )
+        },
         people: None,
-        period: format!("As of entry {} and {now}.", source.through_seq),
+        period: format!(
+            "As of {} UTC, entries 0 to {}.",
+            minute(now),
+            source.through_seq
+        ),
         rest: vec![
-            "This report says what expires when, what is overdue, and what then holds.".to_owned(),
+            "This report says what expires when, what is overdue, and what holds once a date has passed.".to_owned(),
             before,
-            "A date is what an entry says, or the day of the oldest entry and the days of a class."
+            "A date is one that an entry names, or that of the oldest entry of a class plus the days for which the class is kept."
                 .to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),
@@ -124,6 +132,15 @@ pub fn document(
     source.finish(out)
 }
 
+fn minute(at: Timestamp) -> String {
+    let at: String = at
+        .to_string()
+        .chars()
+        .take("2026-11-20T10:02".len())
+        .collect();
+    at.replace('T', " ")
+}
+
 fn day(at: Timestamp) -> String {
     at.to_string().chars().take("2026-11-20".len()).collect()
 }
@@ -133,17 +150,17 @@ fn dates(listed: &[&DatedThing], list: &ExpiryList, now: Timestamp) -> Chapter {
     let mut part = Chapter::new(
         "dates",
         "What expires when",
-        "The earliest date first. OVERDUE is what is past its date and still stands as it was.",
+        "The earliest date first. OVERDUE: the date has passed, and nothing on record ended it.",
     );
     part.table_or(table(listed, now), "nothing in the range has a date");
     lacking(&mut part, list.logs);
     part.lacks(
         "keys",
-        "a key carries no date: it may sign until it is retired or compromised",
+        "a key does not expire: it may sign until it is retired or compromised",
     );
     part.lacks(
         "approvals",
-        "an approval carries no date: it is of the one prompt that it names",
+        "an approval does not expire: it holds for the one prompt that it names",
     );
     part
 }

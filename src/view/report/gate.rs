@@ -28,6 +28,7 @@ use crate::view::gate::facts::GateFacts;
 use crate::view::gate::page::Page;
 use crate::view::report::course;
 use crate::view::report::course::Act;
+use crate::view::report::made;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
@@ -81,7 +82,11 @@ pub fn document(source: &ReportSource<'_>, id: &ManifestId) -> Result<Document, 
     let chronicle = source.chronicle(facts.experiment.as_ref())?;
     let acts = acts(&chronicle, id, &facts);
     let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = acts.iter().partition(|act| act.is_since);
-    let mut out = Document::new(ReportKind::Gate, id.as_str(), head(&facts, page.missing()));
+    let mut out = Document::new(
+        ReportKind::Gate,
+        id.as_str(),
+        head(&chronicle, &facts, page.missing()),
+    );
     if let Some(experiment) = &facts.experiment {
         let value = Cell::text(experiment.as_str());
         out.facts.push(fact(
@@ -166,7 +171,7 @@ fn registered(
             &people,
             source.state,
         )),
-        period: format!("Its plan was registered at seq {first}."),
+        period: format!("Its plan was registered {}.", made::on(&chronicle, first)),
         rest: vec![
             format!("Its plan asks: {claim}."),
             if is_replaced {
@@ -200,7 +205,7 @@ fn arms(manifest: &Manifest, seq: u64) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn head(facts: &GateFacts, missing: u64) -> DocumentHead {
+fn head(chronicle: &Chronicle, facts: &GateFacts, missing: u64) -> DocumentHead {
     let asked = facts.plan.as_ref().map_or_else(
         || "The plan in force is not on record.".to_owned(),
         |plan| {
@@ -229,17 +234,33 @@ fn head(facts: &GateFacts, missing: u64) -> DocumentHead {
         "Nothing is claimed of other units, judges or times than those of the plan.".to_owned();
     let ended = facts.decided.map_or_else(
         || "It is not decided.".to_owned(),
-        |of| format!("It was decided at seq {}.", of.seq),
+        |of| format!("It was decided {}.", made::on(chronicle, of.seq)),
     );
+    let planned = planned_on(chronicle, facts);
     let rest = [Some(asked), Some(evidence), sides, grade, Some(not)];
     DocumentHead {
         answer: facts.answer.text.clone(),
         people: None,
-        period: format!("It was opened at seq {}. {ended}", facts.opened_seq),
+        period: format!(
+            "{planned}It was opened {}. {ended}",
+            made::on(chronicle, facts.opened_seq)
+        ),
         rest: rest.into_iter().flatten().collect(),
         separation: Vec::new(),
         since: None,
     }
+}
+
+/// When the first version of the plan was registered.
+fn planned_on(chronicle: &Chronicle, facts: &GateFacts) -> String {
+    let mut entries = chronicle.entries.iter();
+    let first = entries.find(|entry| manifest(&entry.event.payload) == Some(&facts.gate));
+    first.map_or_else(String::new, |entry| {
+        format!(
+            "Its plan was registered {}. ",
+            made::on(chronicle, entry.seq)
+        )
+    })
 }
 
 /// At which level the test and the intervals hold, and how many sides each has.

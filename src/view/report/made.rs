@@ -14,6 +14,7 @@ use crate::session::chronicle;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::ChronicleScope;
+use crate::view::report::picked;
 use crate::view::report::withheld;
 use crate::workflow::estimate::terms::BUILD;
 
@@ -111,6 +112,15 @@ pub(super) fn period(chronicle: &Chronicle) -> String {
         day(last.to_string()),
         chronicle.from_seq,
         chronicle.through_seq
+    )
+}
+
+/// When something happened, in words: the day of an entry, where the range has it, and its position.
+pub(super) fn on(chronicle: &Chronicle, seq: u64) -> String {
+    let found = chronicle.entries.iter().find(|entry| entry.seq == seq);
+    found.map_or_else(
+        || format!("at seq {seq}"),
+        |entry| format!("on {}, at seq {seq}", picked::day(entry)),
     )
 }
 

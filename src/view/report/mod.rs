@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod experiment;
 pub mod expiry;
 pub mod gate;
+mod gate_steps;
 pub mod iteration;
 pub mod made;
 mod picked;

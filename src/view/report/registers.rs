@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::ExperimentId;
 use crate::ground::time::Timestamp;
 use crate::projection::assumptions;
 use crate::projection::assumptions::Standing;
@@ -17,6 +18,7 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
 use crate::view::report::made::ReportSource;
+use crate::view::report::made::seqs;
 use crate::view::report::picked::PickedTable;
 use crate::view::word;
 
@@ -87,10 +89,10 @@ const CHECKS: PickedTable = PickedTable {
 pub(super) fn of(
     source: &ReportSource<'_>,
     kind: ReportKind,
-    chronicle: &Chronicle,
+    (experiment, chronicle): (Option<&ExperimentId>, &Chronicle),
 ) -> Vec<Chapter> {
     match kind {
-        ReportKind::Iso23894 => vec![risks(source, chronicle)],
+        ReportKind::Iso23894 => vec![risks(source, experiment, chronicle)],
         ReportKind::Pccp => vec![families(chronicle)],
         ReportKind::Sr262 => vec![inventory(source, chronicle)],
         _ => Vec::new(),
@@ -98,30 +100,64 @@ pub(super) fn of(
 }
 
 /// Assumptions that do not hold, stakes by slice, and exploits.
-fn risks(source: &ReportSource<'_>, chronicle: &Chronicle) -> Chapter {
+fn risks(
+    source: &ReportSource<'_>,
+    experiment: Option<&ExperimentId>,
+    chronicle: &Chronicle,
+) -> Chapter {
     let mut part = Chapter::new(
         "risks",
         "Risk register, an extract",
-        "Assumptions that are not shown to hold, with who answers for going on; stakes by slice; exploits. Other risks are outside of a ledger.",
+        "Assumptions that are not shown to hold, with who answers for going on; exploits by their number. Appendices list stakes by slice and each exploit. Other risks are outside of a ledger.",
     );
     if let Some(now) = source.state.keyring.recorded_at {
         part.table_or(
-            assumed(source, now),
+            assumed(source, experiment, now),
             "none that was assessed is short of a pass; those that nobody assessed are not listed",
         );
     }
-    part.table_or(stakes(chronicle), "no slice was classified in the range");
-    let table = EXPLOITS.of(chronicle, |_| true);
-    part.table_or(table, "no exploit was found in the range");
+    let found = seqs(chronicle.of(Kind::ExploitDiscovered));
+    part.fact(
+        [found.first(), found.last()]
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect(),
+        "exploits",
+        "Exploits that were found",
+        Cell::count(found.len() as u64),
+    );
     part
 }
 
+/// What stands behind the extracts of a framework.
+pub(super) fn behind(kind: ReportKind, chronicle: &Chronicle) -> Vec<Chapter> {
+    if kind != ReportKind::Iso23894 {
+        return Vec::new();
+    }
+    let mut part = Chapter::new(
+        "stakes",
+        "Stakes by slice",
+        "Slices of rows as they were classified, each time: how much is at stake in each, and how many rows it holds.",
+    );
+    part.table_or(stakes(chronicle), "no slice was classified in the range");
+    let mut exploits = Chapter::new(
+        "exploits",
+        "Exploits",
+        "Edits of answers that earned a reward which they do not merit, as attacks found them.",
+    );
+    let table = EXPLOITS.of(chronicle, |_| true);
+    exploits.table_or(table, "no exploit was found in the range");
+    vec![part, exploits]
+}
+
 /// Assumptions that were looked at and are not shown to hold.
-fn assumed(source: &ReportSource<'_>, now: Timestamp) -> Table {
+fn assumed(source: &ReportSource<'_>, only: Option<&ExperimentId>, now: Timestamp) -> Table {
     let columns = [
         ("code", "assumption"),
         ("experiment", "experiment"),
         ("status", "status"),
+        ("says", "what is assumed"),
         ("waived_until", "waived until"),
         ("answers", "who answers for it"),
     ];
@@ -133,10 +169,14 @@ fn assumed(source: &ReportSource<'_>, now: Timestamp) -> Table {
     let state = source.state;
     let experiments = state.fold::<Experiments>().by_id.keys();
     let rows = assumptions::rows(state, now, experiments);
+    // One that is about every experiment bears on each of them.
+    let is_asked = |row: &&Standing| {
+        only.is_none() || row.experiment.is_none() || row.experiment.as_ref() == only
+    };
     let is_open = |row: &&Standing| {
         !matches!(row.status, Status::Pass | Status::Untested) && !events(row).is_empty()
     };
-    for row in rows.iter().filter(is_open) {
+    for row in rows.iter().filter(is_open).filter(is_asked) {
         let waiver = row.waiver.as_ref();
         let until = waiver.map_or(Cell::Absent, |of| Cell::text(of.expires_at.to_string()));
         let answers = waiver.map_or(Cell::Absent, |of| {
@@ -155,6 +195,7 @@ fn assumed(source: &ReportSource<'_>, now: Timestamp) -> Table {
             Cell::text(row.code.to_string()),
             experiment.map_or(Cell::Absent, |id| Cell::text(id.to_string())),
             Cell::text(row.status.as_str()),
+            Cell::text(assumptions::entry(row.code).statement),
             until,
             answers,
         ];

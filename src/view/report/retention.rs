@@ -82,7 +82,7 @@ fn kept(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
     let mut part = Chapter::new(
         "kept",
         "What is kept, and until when",
-        "The newest word of each class. Due is what was recorded first, so many days later: nothing older is there.",
+        "How long each class is kept, as it was set last. The first entry of a class is due so many days after it was recorded.",
     );
     let columns = [
         ("class", "class"),
@@ -126,7 +126,7 @@ fn erasures(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
     let mut part = Chapter::new(
         "erased",
         "What was erased",
-        "Subjects whose texts cannot be read any more. What was decided on them stands; replay says what it cannot read.",
+        "Subjects whose texts cannot be read any more. Decisions that read them stand; clover replay names the inputs that it cannot read.",
     );
     let columns = [
         ("subject", "subject"),
@@ -155,7 +155,7 @@ fn dates(source: &ReportSource<'_>) -> Result<Chapter, LedgerError> {
     let mut part = Chapter::new(
         "dates",
         "What expires when",
-        "Everything with a date at the end of the range, the earliest first; clover report expiry holds it against today.",
+        "Everything with a date at the end of the range, the earliest first; clover report expiry compares it with today.",
     );
     let Some(now) = source.state.keyring.recorded_at else {
         return Ok(part);

@@ -110,8 +110,8 @@ fn lines(table: &mut Table, seq: u64, gate: &GateEvaluated, names: &Names) {
     }
 }
 
-/// Counts are shown as such.
-fn value(value: f64) -> Cell {
+/// A number of a criterion as a cell: counts are shown as such.
+pub fn value(value: f64) -> Cell {
     if (1.0..1e15).contains(&value) && value.fract() == 0.0 {
         #[expect(
             clippy::cast_possible_truncation,

@@ -9,7 +9,7 @@
 
 mod before;
 mod decided;
-mod gates;
+pub mod gates;
 mod judged;
 mod measured;
 mod standing;

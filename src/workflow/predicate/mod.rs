@@ -31,6 +31,8 @@ use clover_event::payload::predicate::Thresholds;
 use clover_event::payload::predicate::Verdicts;
 use clover_num::Count;
 use clover_num::Micro;
+use clover_stats::distribution;
+use clover_stats::inference::Interval;
 
 /// Calibration error that may be gained under the profile `recommended`.
 const ECE_SLACK: f64 = 0.005;
@@ -221,6 +223,18 @@ fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<CriterionNumber> 
     ]
 }
 
+/// Confidence of the interval of a gain.
+const GAIN_LEVEL: f64 = 0.95;
+
+/// What a change of the squared error is, within 95 %: the recorded mean and its standard error over clusters, by t. It decides
+/// nothing; `None` for one cluster.
+pub fn gain_interval(loss: &LossMean) -> Option<Interval> {
+    let error = loss.standard_error?.value();
+    let df = loss.clusters.value().checked_sub(1).filter(|df| *df > 0)?;
+    let reach = distribution::t_quantile(0.5 * (1.0 + GAIN_LEVEL), df as f64) * error;
+    Some(Interval::around(loss.mean.value(), reach))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use clover_event::payload::predicate::CalibrationShare;
@@ -231,6 +245,21 @@ pub(crate) mod tests {
 
     fn micro(value: i64) -> Micro {
         Micro::new(value).unwrap()
+    }
+
+    // scipy.stats.t.interval(0.95, 99, loc=-0.01, scale=0.002)
+    #[test]
+    fn the_interval_of_a_gain_is_that_of_t() {
+        let loss = |clusters: u64, error: Option<f64>| LossMean {
+            clusters: Count::new(clusters).unwrap(),
+            mean: Finite::new(-0.01).unwrap(),
+            rows: Count::new(250).unwrap(),
+            standard_error: error.and_then(Finite::new),
+        };
+        let found = gain_interval(&loss(100, Some(0.002))).unwrap();
+        assert!((found.low + 0.013_968_433_903).abs() < 1e-9, "{found:?}");
+        assert!((found.high + 0.006_031_566_097).abs() < 1e-9, "{found:?}");
+        assert!(gain_interval(&loss(1, None)).is_none());
     }
 
     /// The defaults of the template, betting, four hypotheses.

@@ -6,6 +6,7 @@
 mod pages;
 mod patches;
 mod printed;
+mod seen;
 mod stories;
 
 use std::path::Path;
