@@ -14,9 +14,12 @@ use crate::cli::iterate::program::Program;
 use crate::cli::ui::Pace;
 use crate::cli::wallet;
 use crate::event::Kind;
+use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
+use crate::event::id::RunId;
 use crate::event::payload::Role;
 use crate::event::payload::scoring::JudgeRegistered;
+use crate::ground::digest::Digest;
 use crate::ground::interrupt::Interrupts;
 use crate::ground::seal::Identity;
 use crate::ground::seal::Recipient;
@@ -24,6 +27,7 @@ use crate::ground::sign::Signer;
 use crate::ledger::State;
 use crate::session::error::PortError;
 use crate::session::ports::Consent;
+use crate::session::ports::FirstConflict;
 use crate::session::ports::Judges;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Keys;
@@ -291,15 +295,7 @@ fn asked(question: &Question, outlook: &str) -> String {
             experiment,
             first,
             rows,
-        } => format!(
-            "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge; --yes records them",
-            first.file,
-            first.line,
-            first.said.item,
-            first.said.policy,
-            first.said.recorded_micro,
-            first.said.score_micro
-        ),
+        } => conflicts(experiment, first, *rows),
         Question::AdmitKey { key, holder, roles } => format!(
             "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
             fingerprint(key)
@@ -317,16 +313,7 @@ fn asked(question: &Question, outlook: &str) -> String {
             };
             format!("{verb} key {key} of {holder} ({roles})")
         }
-        Question::Erasure { subject, answers } => {
-            let too = match answers {
-                0 => String::new(),
-                1 => "; so is the answer of a model about it".to_owned(),
-                _ => format!("; so are {answers} answers of models about it"),
-            };
-            format!(
-                "destroy the key of subject {subject}; its private content is lost for good{too}"
-            )
-        }
+        Question::Erasure { subject, answers } => erasure(subject, *answers),
         Question::OutOfReach {
             iteration,
             manifest,
@@ -366,34 +353,61 @@ fn asked(question: &Question, outlook: &str) -> String {
             account,
             asks,
             most,
-        } => {
-            let asks = thousands(*asks);
-            match account {
-                Some(account) => {
-                    let most = dollars(*most);
-                    format!("send {asks} asks that may cost {account} up to {most}")
-                }
-                None => format!("send {asks} asks"),
-            }
-        }
+        } => spend(account.as_deref(), (*asks, *most)),
         Question::StopRun {
             account,
             held_asks,
             run,
             unknown,
-        } => {
-            let charged = account.as_ref().map_or_else(String::new, |account| {
-                let unknown = dollars(*unknown);
-                format!(
-                    "; {account} is charged {unknown} for {held_asks} asks that may have been sent"
-                )
-            });
-            format!("end {run}: nothing goes on in it{charged}")
-        }
+        } => stop_run(run, account.as_deref(), (*held_asks, *unknown)),
         Question::Rulebook(version) => format!(
             "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
         ),
     }
+}
+
+/// Whether scores that contradict the record are recorded as conflicts.
+fn conflicts(experiment: &ExperimentId, first: &FirstConflict, rows: usize) -> String {
+    format!(
+        "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge; --yes records them",
+        first.file,
+        first.line,
+        first.said.item,
+        first.said.policy,
+        first.said.recorded_micro,
+        first.said.score_micro
+    )
+}
+
+/// Whether a subject's key is destroyed.
+fn erasure(subject: &Digest, answers: u64) -> String {
+    let too = match answers {
+        0 => String::new(),
+        1 => "; so is the answer of a model about it".to_owned(),
+        _ => format!("; so are {answers} answers of models about it"),
+    };
+    format!("destroy the key of subject {subject}; its private content is lost for good{too}")
+}
+
+/// Whether a model is asked so often, for so much.
+fn spend(account: Option<&str>, (asks, most): (u64, u64)) -> String {
+    let asks = thousands(asks);
+    match account {
+        Some(account) => {
+            let most = dollars(most);
+            format!("send {asks} asks that may cost {account} up to {most}")
+        }
+        None => format!("send {asks} asks"),
+    }
+}
+
+/// Whether a run ends though asks are left.
+fn stop_run(run: &RunId, account: Option<&str>, (asks, unknown): (u64, u64)) -> String {
+    let charged = account.map_or_else(String::new, |account| {
+        let unknown = dollars(unknown);
+        format!("; {account} is charged {unknown} for {asks} asks that may have been sent")
+    });
+    format!("end {run}: nothing goes on in it{charged}")
 }
 
 /// Policies that a design of probes leaves out, in words.

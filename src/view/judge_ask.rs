@@ -81,43 +81,8 @@ fn why(reason: StopReason, counts: &LiveCounts) -> String {
     }
 }
 
-/// What a run came to.
-pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
-    let facts = JudgeAskCounts {
-        judge,
-        run: counts.run.as_ref().map(ToString::to_string),
-        scored: counts.scored,
-        already: counts.already,
-        missed: counts.missed,
-        missed_before: counts.missed_before,
-        left: counts.left,
-        by_outcome: counts.by_outcome.clone(),
-        cost_usd_micro: counts.cost,
-        settled_usd_micro: counts.settled,
-        end: counts.end,
-        stopped: counts.stopped.map(|reason| why(reason, counts)),
-        details: counts.details.clone(),
-        complaint: counts.complaint.clone(),
-    };
-    let mut view = View::of(&facts);
-    view.exit = exit(counts);
-    view.pairs([
-        ("judge", facts.judge.to_string()),
-        (
-            "run",
-            facts
-                .run
-                .clone()
-                .unwrap_or_else(|| "none: nothing was left to ask".to_owned()),
-        ),
-        ("scored", thousands(facts.scored)),
-        ("already", thousands(facts.already)),
-        ("missed", thousands(facts.missed)),
-        ("missed before", thousands(facts.missed_before)),
-        ("left", thousands(facts.left)),
-        ("cost", dollars(facts.cost_usd_micro)),
-        ("charged", dollars(facts.settled_usd_micro)),
-    ]);
+/// What came to no answer, why the run stopped, and what the endpoint said.
+fn unanswered(view: &mut View, facts: &JudgeAskCounts) {
     let failed = facts
         .by_outcome
         .iter()
@@ -157,6 +122,46 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
     if let Some(said) = &facts.complaint {
         view.sentence(format!("The endpoint said: {said}"));
     }
+}
+
+/// What a run came to.
+pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
+    let facts = JudgeAskCounts {
+        judge,
+        run: counts.run.as_ref().map(ToString::to_string),
+        scored: counts.scored,
+        already: counts.already,
+        missed: counts.missed,
+        missed_before: counts.missed_before,
+        left: counts.left,
+        by_outcome: counts.by_outcome.clone(),
+        cost_usd_micro: counts.cost,
+        settled_usd_micro: counts.settled,
+        end: counts.end,
+        stopped: counts.stopped.map(|reason| why(reason, counts)),
+        details: counts.details.clone(),
+        complaint: counts.complaint.clone(),
+    };
+    let mut view = View::of(&facts);
+    view.exit = exit(counts);
+    view.pairs([
+        ("judge", facts.judge.to_string()),
+        (
+            "run",
+            facts
+                .run
+                .clone()
+                .unwrap_or_else(|| "none: nothing was left to ask".to_owned()),
+        ),
+        ("scored", thousands(facts.scored)),
+        ("already", thousands(facts.already)),
+        ("missed", thousands(facts.missed)),
+        ("missed before", thousands(facts.missed_before)),
+        ("left", thousands(facts.left)),
+        ("cost", dollars(facts.cost_usd_micro)),
+        ("charged", dollars(facts.settled_usd_micro)),
+    ]);
+    unanswered(&mut view, &facts);
     if facts.end == Some(RunEnd::Capped) {
         view.sentence("The account or the cap has no room for the next ask.");
         view.next = vec!["clover budget list".to_owned()];
