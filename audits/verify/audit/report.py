@@ -17,10 +17,17 @@ class Report:
         self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
         self.withheld = None                      # of a part of a log: entries of which only the leaf is at hand
         self.shown, self.names_blobs = set(), False     # of a part: experiments of entries shown; whether one names a blob
+        self.erased = []                          # positions of erasures: their texts cannot be read again
         self.kinds, self.hidden = set(), set()          # of a part: kinds of entries shown; positions of those withheld
 
     def add(self, seq, rule, expected, found):
         self.findings.append((seq, RANK[rule], rule, show(expected), show(found)))
+
+
+def in_words(positions):
+    """The first twelve positions, and how many more there are."""
+    more = len(positions) - 12
+    return ", ".join(map(str, positions[:12])) + (" and %d more" % more if more > 0 else "")
 
 
 def conclude(state, report, options, checkpoints):
@@ -44,6 +51,7 @@ def conclude(state, report, options, checkpoints):
                                   % ", ".join(map(str, state.newer)))
     report.not_checked += [] if options.bundle else ["kept checkpoints", "database"]
     report.not_checked += (["rules that take the whole history"] if is_part else []) + ["recompute"]
+    report.not_checked += ["texts erased at seq %s" % in_words(report.erased)] if report.erased else []
     report.not_checked += ["whether an entry withheld adds or ends a key"] if report.withheld else []
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))

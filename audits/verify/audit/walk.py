@@ -50,6 +50,8 @@ def judge_line(state, report, questions, position, line):
         except Exception as error:
             report.add(position, "schema", "data that can be taken in", failure(error))
     track(state, entry)
+    if entry.kind == "subject.erased":
+        report.erased.append(position)
     if questions is not None and entry.decoded and is_signed:
         questions.take(state, entry)
 
