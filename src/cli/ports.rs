@@ -305,14 +305,10 @@ fn asked(question: &Question, outlook: &str) -> String {
             holder,
             roles,
             is_compromised,
-        } => {
-            let verb = if *is_compromised {
-                "compromise"
-            } else {
-                "retire"
-            };
-            format!("{verb} key {key} of {holder} ({roles})")
-        }
+        } => format!(
+            "{} key {key} of {holder} ({roles})",
+            ending(*is_compromised)
+        ),
         Question::Erasure { subject, answers } => erasure(subject, *answers),
         Question::OutOfReach {
             iteration,
@@ -333,9 +329,7 @@ fn asked(question: &Question, outlook: &str) -> String {
             signed_by,
             purpose,
         } => {
-            let by = signed_by
-                .as_ref()
-                .map_or_else(String::new, |of| format!(" under the key of {of}"));
+            let by = signed_by.as_deref().map_or_else(String::new, under_key);
             format!(
                 "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}; charged to {account}{by}, for {purpose}"
             )
@@ -363,6 +357,20 @@ fn asked(question: &Question, outlook: &str) -> String {
         Question::Rulebook(version) => format!(
             "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
         ),
+    }
+}
+
+/// Whose key signs a charge.
+fn under_key(holder: &str) -> String {
+    format!(" under the key of {holder}")
+}
+
+/// The word for the end of a key.
+fn ending(is_compromised: bool) -> &'static str {
+    if is_compromised {
+        "compromise"
+    } else {
+        "retire"
     }
 }
 

@@ -72,7 +72,7 @@ fn columns_that_are_left_out_are_named() {
 fn an_answer_names_its_judge_where_several_scored() {
     let mut desk = bare();
     let row = |at: u32, score: u32| {
-        let label = if at % 2 == 0 {
+        let label = if at.is_multiple_of(2) {
             format!(",\"oracle_label\":0.{score}")
         } else {
             String::new()

@@ -182,9 +182,13 @@ fn a_run_ends_where_its_plan_says_and_goes_on_after_it_was_cut() {
     let (mut desk, _) = carded(|_| ());
     let end = |ran: &Ran| ran.json()["data"]["end"].clone();
     let first = answer(&[penalty("a-1", "0.01"), penalty("a-2", "0.02")]);
-    let ran = scripted(&mut desk, &[first.clone()], &["--dev-calls", "1"]);
+    let ran = scripted(
+        &mut desk,
+        std::slice::from_ref(&first),
+        &["--dev-calls", "1"],
+    );
     assert_eq!(end(&ran), "dev_calls");
-    let ran = scripted(&mut desk, &[first.clone()], &["--rounds", "1"]);
+    let ran = scripted(&mut desk, std::slice::from_ref(&first), &["--rounds", "1"]);
     assert_eq!(end(&ran), "rounds");
     // What was asked before has its receipt, and costs no call.
     assert_eq!(ran.json()["data"]["dev_calls"], 1, "{}", ran.out);
@@ -199,7 +203,7 @@ fn a_run_ends_where_its_plan_says_and_goes_on_after_it_was_cut() {
     assert_eq!(end(&ran), "stalled", "{}", ran.out);
     // The optimizer fails in its second round; the run is open, and a person may end it.
     desk.file("answer-1.json", "");
-    let ran = scripted(&mut desk, &[first.clone()], &[]);
+    let ran = scripted(&mut desk, std::slice::from_ref(&first), &[]);
     assert_eq!(
         (ran.code, count(&mut desk, "synth.opened")),
         (11, 5),
