@@ -73,6 +73,13 @@ impl From<JudgingError> for CliError {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
+            JudgingError::OtherTerms { run, .. } => Self::refused(
+                message,
+                format!(
+                    "the same command without --account and --cap-usd, or clover judge stop {}",
+                    shell::word(&run)
+                ),
+            ),
             JudgingError::NoRun(_) => Self::not_found(message, "clover status"),
             JudgingError::RunEnded(_) => {
                 Self::refused(message, "clover log --kind judge_run.closed")

@@ -245,9 +245,14 @@ impl Question<'_> {
                 names(several.iter().map(|at| self.policies[*at].name.as_str()))
             ),
             (_, several) => format!(
-                "{} are not told apart as best of {}; the others are worse.",
+                "{} are not told apart as best of {}; {}.",
                 names(several.iter().map(|at| self.policies[*at].name.as_str())),
                 self.among(claimable.len()),
+                if claimable.len() - several.len() == 1 {
+                    "the other is told apart as worse than one of them"
+                } else {
+                    "each of the others is told apart as worse than another policy"
+                }
             ),
         }
     }
@@ -425,7 +430,7 @@ mod tests {
         assert_eq!(found.best, ["a", "b"]);
         assert!(
             found.answer.text.starts_with(
-                "a and b are not told apart as best of 3 policies; the others are worse."
+                "a and b are not told apart as best of 3 policies; the other is told apart as worse than one of them."
             ),
             "{}",
             found.answer.text

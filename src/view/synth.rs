@@ -5,6 +5,8 @@ use serde::Serialize;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::id::RunId;
+use crate::event::payload::Verdict;
+use crate::event::payload::predicate::Criterion;
 use crate::event::payload::synth_runs::AnswerState;
 use crate::event::payload::synth_runs::CandidateCode;
 use crate::event::payload::synth_runs::LeakTest;
@@ -42,6 +44,8 @@ pub struct ReturnedCandidate {
     pub risk_improve_dev: Option<Finite>,
     /// Whether the dev objective lets it be proposed; `null` where it was not asked.
     pub passes: Option<bool>,
+    /// Criteria that it fails on dev.
+    pub fails: Vec<Criterion>,
 }
 
 /// A run of an optimizer.
@@ -135,6 +139,12 @@ fn candidate(progress: &Progress<'_>, round: usize, of: &SynthCandidate) -> Retu
         code: of.code,
         risk_improve_dev: receipt.map(|of| of.risk_improve),
         passes: receipt.map(|of| is_passing(&of.answers)),
+        fails: receipt
+            .into_iter()
+            .flat_map(|of| &of.answers)
+            .filter(|of| of.verdict == Verdict::Fail)
+            .map(|of| of.gate)
+            .collect(),
         patch: patch.map(|patch| patch.id),
     }
 }
@@ -217,14 +227,30 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
                 (Some(code), _) => code.to_string(),
                 (None, None) => "not asked".to_owned(),
                 (None, Some(true)) => "passes".to_owned(),
-                (None, Some(false)) => "stopped".to_owned(),
+                (None, Some(false)) => {
+                    let failed: Vec<_> = of.fails.iter().map(crate::view::word).collect();
+                    format!("fails {}", failed.join(", "))
+                }
             };
             let worth = of
                 .risk_improve_dev
-                .map_or_else(String::new, |of| of.to_string());
+                .map_or_else(String::new, |of| format!("{:+.6}", of.value()));
             vec![of.round.to_string(), state, worth, of.changes.join("; ")]
         });
         view.table(&["round", "state", "risk on dev", "changes"], rows);
+    }
+    if facts.unread > 0 {
+        view.sentence(format!(
+            "{} of {} answers were none: an optimizer prints one line of JSON with candidates, and nothing else (schema/SYNTHESIS.md).",
+            facts.unread, facts.rounds
+        ));
+    }
+    if facts
+        .candidates
+        .iter()
+        .any(|of| of.risk_improve_dev.is_some())
+    {
+        view.sentence("Risk on dev is negative where a candidate is better.");
     }
     let id = shell::word(&facts.iteration);
     view.next = match facts.end {
@@ -241,7 +267,7 @@ pub fn ran(record: &IterationRecord, outcome: &SynthOutcome) -> View {
     if outcome.is_cut {
         view.sentence("It was cut; the same command goes on where it stopped.");
     } else if outcome.is_resumed {
-        view.sentence("It had been opened before, and went on where it stood.");
+        view.sentence("It had been opened before.");
     }
     view
 }

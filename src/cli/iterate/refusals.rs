@@ -119,9 +119,16 @@ fn of_optimizer(error: &IterationError, message: String) -> CliError {
         }
         IterationError::NoDevCalls(_) => CliError::refused(message, "clover patch list"),
         IterationError::NoRun { .. } => CliError::not_found(message, "clover synth list"),
-        IterationError::OtherRun { run, .. } => {
-            CliError::refused(message, format!("clover synth show {}", shell::word(run)))
+        IterationError::EndedRun { .. } => {
+            CliError::refused(message, "the same command with --again")
         }
+        IterationError::OtherRun { run, .. } => CliError::refused(
+            message,
+            format!(
+                "clover synth stop {}, then the same command with --again",
+                shell::word(run)
+            ),
+        ),
         IterationError::Leak { .. } | IterationError::View(_) => {
             CliError::refused(message, "clover log --kind card.published")
         }

@@ -96,7 +96,7 @@ struct SubjectRows {
     rows: BTreeSet<(PolicyId, ItemId, Count)>,
 }
 
-/// Subjects of answers that models gave about a subject's texts, whose keys are here or whose erasure is not on record.
+/// Subjects of the answers that models gave about a subject's texts.
 fn answers(ledger: &Ledger, subject: &Digest) -> Result<BTreeSet<Digest>, SessionError> {
     if ledger.state().fold::<Tallies>().of_kind(Kind::CallRecorded) == 0 {
         return Ok(BTreeSet::new());

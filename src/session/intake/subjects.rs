@@ -125,6 +125,15 @@ pub(super) fn none_erased(
     checked(home, ledger, &rows.file, rows.rows.iter())
 }
 
+/// Refuses rows that are about to be sent somewhere though their texts were erased.
+pub(crate) fn none_erased_of<'r>(
+    home: &Home,
+    ledger: &Ledger,
+    rows: impl Iterator<Item = &'r ImportRow>,
+) -> Result<(), SessionError> {
+    checked(home, ledger, "--rows", rows)
+}
+
 fn checked<'r>(
     home: &Home,
     ledger: &Ledger,

@@ -242,6 +242,14 @@ pub enum IterationError {
         /// What was asked for.
         run: String,
     },
+    /// A run of another optimizer ended, and nobody asked for one more.
+    #[error("run {run} by {optimizer} ended: another one is opened where --again asks for it")]
+    EndedRun {
+        /// The optimizer of that run.
+        optimizer: String,
+        /// The run.
+        run: RunId,
+    },
     /// A run of an optimizer is open on other terms.
     #[error("run {run} is open with {what} {opened}, and {asked} was asked for")]
     OtherRun {

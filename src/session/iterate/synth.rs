@@ -184,6 +184,14 @@ pub fn run(
         .iter()
         .position(|of| of.stopped.is_none());
     if let (None, Some(last), false) = (open, bench.record.synths.last(), terms.again) {
+        let said = &last.opened.said;
+        if said.model != terms.model {
+            return Err(IterationError::EndedRun {
+                optimizer: said.model.as_str().to_owned(),
+                run: said.run.clone(),
+            }
+            .into());
+        }
         return Ok(SynthOutcome {
             run: last.clone(),
             is_resumed: true,

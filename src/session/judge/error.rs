@@ -11,6 +11,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
 use clover_event::id::RunId;
 use clover_event::payload::scoring::JudgeRegistered;
+use clover_num::Count;
 use clover_workflow::drift::DriftError;
 use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::agreement::AgreementError;
@@ -116,6 +117,20 @@ pub enum JudgingError {
         account: AccountId,
         /// Roles that may spend from it.
         spenders: String,
+    },
+    /// A run that is open has another account or another cap.
+    #[error(
+        "{run} is open with {} and {}, and goes on under them",
+        account.as_ref().map_or_else(|| "no account".to_owned(), |of| format!("the account {of}")),
+        cap.map_or_else(|| "no cap".to_owned(), |of| format!("a cap of {of} millionths of a dollar")),
+    )]
+    OtherTerms {
+        /// Its account.
+        account: Option<AccountId>,
+        /// Its cap, in millionths of a dollar.
+        cap: Option<Count>,
+        /// The run.
+        run: RunId,
     },
     /// No run has the name.
     #[error("no run {0}")]

@@ -43,6 +43,7 @@ use clover_workflow::judge::run::Reading;
 use crate::append;
 use crate::error::SessionError;
 use crate::home::Home;
+use crate::intake::subjects;
 use crate::judge::assignment::Assignment;
 use crate::judge::error::JudgingError;
 use crate::judge::live_course;
@@ -223,6 +224,9 @@ fn start(
     let open = runs
         .open(&assignment.experiment, assignment.judge())
         .cloned();
+    if let Some(open) = &open {
+        as_opened(open, terms)?;
+    }
     let tariff = tariff(ledger, terms, open.as_ref())?;
     let told = assignment.told_text(ledger)?;
     let sorter = RowSorter {
@@ -236,10 +240,27 @@ fn start(
         open: open.as_ref(),
     };
     let sorted = sorter.sorted(rows)?;
+    let asked = sorted.asks.iter().flat_map(|ask| &ask.rows);
+    subjects::none_erased_of(home, ledger, asked.map(|(row, _)| row))?;
     Ok(RunStart {
         sorted,
         open,
         tariff,
+    })
+}
+
+/// A run that is open goes on under the account and the cap that it was opened with: others that are named are refused.
+fn as_opened(open: &ModelRun, terms: &AskTerms<'_>) -> Result<(), JudgingError> {
+    let said = &open.said;
+    let is_account = terms.account.is_none() || terms.account == said.account;
+    let is_cap = terms.cap.is_none() || terms.cap == said.cap_usd_micro;
+    if is_account && is_cap {
+        return Ok(());
+    }
+    Err(JudgingError::OtherTerms {
+        account: said.account.clone(),
+        cap: said.cap_usd_micro,
+        run: said.run.clone(),
     })
 }
 

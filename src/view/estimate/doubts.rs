@@ -295,17 +295,13 @@ impl Asked<'_> {
     /// Whose scores these are, where other judges scored rows too.
     fn whose(&self) -> Option<String> {
         let others = &self.basis.others;
-        let first = others.first()?;
+        if others.is_empty() {
+            return None;
+        }
         let names = answer::names(others.iter().map(JudgeId::as_str));
-        let too = if others.len() == 1 {
-            "scored"
-        } else {
-            "all scored"
-        };
         Some(format!(
-            "These values rest on the scores of {}; {names} {too} rows of this experiment too (--judge {}).",
-            self.found.terms.judge,
-            shell::word(first)
+            "The judge of these values is {}; {names} scored rows of this experiment too.",
+            self.found.terms.judge
         ))
     }
 

@@ -255,12 +255,6 @@ impl<'a> Sending<'a> {
         })
     }
 
-    /// Whether an answer with a good status says that it failed, or is not done.
-    fn has_failed(&self, body: &[u8]) -> bool {
-        let read = self.wire.read(body);
-        read.is_some_and(|read| read.stop == StopCause::Failed)
-    }
-
     /// What an attempt came to, read and classed.
     fn heard(&mut self, answered: &DeskAnswer, at: Timestamp) -> HeardReply {
         let (status, headers, body) = match &answered.reply {
@@ -283,8 +277,10 @@ impl<'a> Sending<'a> {
             .filter(|_| is_good)
             .and_then(|body| self.wire.read(body));
         // What failed inside of a good answer is no answer.
-        let read = read.filter(|read| read.stop != StopCause::Failed);
-        let has_failed = is_good && body.is_some_and(|body| self.has_failed(body));
+        let has_failed = read
+            .as_ref()
+            .is_some_and(|read| read.stop == StopCause::Failed);
+        let read = read.filter(|_| !has_failed);
         let complaint = body.filter(|_| read.is_none());
         let complaint = complaint.map(|body| self.desk.masked(&self.wire.complaint(body)));
         let used = read.as_ref().and_then(|read| read.tokens.as_ref());

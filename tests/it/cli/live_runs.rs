@@ -287,6 +287,26 @@ fn a_run_that_nobody_goes_on_with_is_ended_and_pays_for_its_hold() {
     let held = hold["amount"].as_u64().unwrap();
     let paid = sum(&said(&home, "call.recorded"), "cost_usd_micro");
     let settled = sum(&said(&home, "budget.settled"), "amount");
+    // A cap or an account that it was not opened with is refused, and not passed over.
+    for other in [
+        "--cap-usd 0.5",
+        "--cap-usd 0.5 --dry-run",
+        "--dry-run --account other",
+    ] {
+        let line = if other.contains("other") {
+            line.replace("--account judges ", "")
+        } else {
+            line.clone()
+        };
+        let refused = home.command(&words(&format!("{line} {other}"))).output();
+        let refused = refused.unwrap();
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(11), "{other} {text}");
+        assert!(
+            text.contains("is open with the account judges and no cap"),
+            "{text}"
+        );
+    }
     // Without a yes it is only asked about.
     let asked = home
         .command(&words(stop.trim_end_matches(" --yes")))
@@ -380,6 +400,19 @@ fn the_answer_about_a_row_is_erased_with_it() {
         rows,
         "as many answers as rows of the subject"
     );
+    // What was erased is not sent anywhere: not by another judge, and nothing is held or paid for it.
+    let sent = honest.billed().len();
+    for more in ["", " --dry-run"] {
+        let other = home.command(&words(&format!("{}{more}", ask(2)))).output();
+        let other = other.unwrap();
+        let text = String::from_utf8(other.stderr).unwrap();
+        assert!(
+            other.status.code() == Some(11) && text.contains("were erased at seq"),
+            "{text}"
+        );
+    }
+    assert_eq!(honest.billed().len(), sent);
+    assert_eq!(said(&home, "judge_run.opened").len(), 1);
     // The same command finds nothing left to do.
     home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
     assert_eq!(said(&home, "subject.erased").len(), 1 + rows);

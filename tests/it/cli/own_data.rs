@@ -86,12 +86,15 @@ fn an_answer_names_its_judge_where_several_scored() {
     desk.file("base_responses.jsonl", &rows);
     desk.ok("import cje base_responses.jsonl --judge strict --labels --purpose calibrate");
     let alone = desk.ok("estimate --dry-run --judge strict").out;
-    assert!(alone.contains("scores of strict; judge"), "{alone}");
+    assert!(
+        alone.contains("judge of these values is strict; judge"),
+        "{alone}"
+    );
     let mut desk = bare();
     desk.file("base_responses.jsonl", &rows);
     desk.ok("import cje base_responses.jsonl --labels --purpose calibrate");
     let alone = desk.ok("estimate --dry-run").out;
-    assert!(!alone.contains("rest on the scores of"), "{alone}");
+    assert!(!alone.contains("judge of these values"), "{alone}");
 }
 
 #[test]

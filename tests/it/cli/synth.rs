@@ -117,6 +117,14 @@ fn the_search_finds_the_fix_that_ships_from_cards_alone() {
     // The same command says the same again; what it said is computed again.
     let again = desk.ok("synth run it-mended --json").json();
     assert_eq!(again["data"], *data);
+    // Another optimizer never ran: the ended run is not given in its place.
+    let words = ["synth", "run", "it-mended", "--optimizer", "sh other.sh"];
+    desk.file("other.sh", "exit 1\n");
+    desk.refused(
+        &words,
+        11,
+        &["by cards/1 ended", "next: the same command with --again"],
+    );
     desk.ok("verify --recompute");
     let replayed = desk.replayed("");
     assert_eq!(replayed["gone"], 0, "{replayed:#}");
