@@ -80,6 +80,10 @@ impl From<JudgingError> for CliError {
                     shell::word(&run)
                 ),
             ),
+            JudgingError::OtherText { .. } => Self::refused(
+                message,
+                "the same command with the texts as they were; what is another answer is another item",
+            ),
             JudgingError::NoRun(_) => Self::not_found(message, "clover status"),
             JudgingError::RunEnded(_) => {
                 Self::refused(message, "clover log --kind judge_run.closed")

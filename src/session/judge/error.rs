@@ -132,6 +132,14 @@ pub enum JudgingError {
         /// The run.
         run: RunId,
     },
+    /// A row was scored or missed with another text: an answer about this one would be a second try.
+    #[error("line {line}: {item} was asked about with another text")]
+    OtherText {
+        /// The item.
+        item: ItemId,
+        /// The row's line, from 1.
+        line: u64,
+    },
     /// No run has the name.
     #[error("no run {0}")]
     NoRun(RunId),

@@ -90,6 +90,9 @@ impl RowSorter<'_> {
             first.entry(of.raw_key).or_insert(of);
             done.insert((of.raw_key, of.policy.clone(), of.item.clone(), of.draw));
         }
+        let places = records.iter();
+        let places = places.map(|of| (of.policy.clone(), of.item.clone(), of.draw));
+        let places: BTreeSet<_> = places.collect();
         let mut found = LiveRows::default();
         let (mut alike, mut seen) = (BTreeMap::new(), BTreeSet::new());
         for (row, reading) in rows {
@@ -106,6 +109,12 @@ impl RowSorter<'_> {
             }
             if done.contains(&own) {
                 found.already += 1;
+            } else if places.contains(&(row.policy.clone(), row.item.clone(), row.draw)) {
+                return Err(JudgingError::OtherText {
+                    item: row.item,
+                    line: row.line,
+                }
+                .into());
             } else if let Some(record) = scored {
                 let call = self.call_of(record)?;
                 let score = record.b_micro;
@@ -146,6 +155,14 @@ impl RowSorter<'_> {
         let last = self.last_call(&key)?;
         let open = self.open.map(|of| &of.said.run);
         let nth = self.next_call(last.as_ref());
+        if last.is_none() && self.is_missed(&row) {
+            // Another text would get the answer that the first one came to without.
+            return Err(JudgingError::OtherText {
+                item: row.item,
+                line: row.line,
+            }
+            .into());
+        }
         let is_of_open = match (&last, open) {
             (Some(last), Some(open)) => last.said.run == *open || nth.is_some(),
             (None, Some(_)) => true,
@@ -174,6 +191,15 @@ impl RowSorter<'_> {
         Ok(true)
     }
 
+    /// Whether a row was missed before, whatever its text was.
+    fn is_missed(&self, row: &ImportRow) -> bool {
+        let place = (row.policy.as_str(), row.item.as_str(), row.draw);
+        let (experiment, judge) = (&self.assignment.experiment, self.assignment.judge());
+        let place = runs::row_key(experiment, judge, place);
+        let runs = self.ledger.state().fold::<ModelRuns>();
+        runs.missed.contains_key(&place)
+    }
+
     /// Takes in a row whose ask came to nothing for good, or until the next run.
     fn came_to_nothing(
         &self,
@@ -191,15 +217,7 @@ impl RowSorter<'_> {
             }
             .into());
         }
-        let place = (row.policy.as_str(), row.item.as_str(), row.draw);
-        let place = runs::row_key(experiment, judge, place);
-        if self
-            .ledger
-            .state()
-            .fold::<ModelRuns>()
-            .missed
-            .contains_key(&place)
-        {
+        if self.is_missed(&row) {
             found.missed_before += 1;
             return Ok(());
         }

@@ -466,3 +466,27 @@ fn who_answers_instead_of_the_pinned_model_is_said() {
     assert_eq!(out.status.code(), Some(11), "{text}");
     assert!(text.contains("m-9 answers, and the plan pins"), "{text}");
 }
+
+/// A row whose text was changed by a blank is no new row: neither where it was scored, nor where it was missed.
+#[test]
+fn a_blank_more_is_no_second_try() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let script = r#"{"when":{"contains":"Why 3?"},"do":{"ignore":["json_schema"]}}"#;
+    let prose = double(script, None);
+    prepare(&home, &prose, (6, 100_000_000), "none");
+    let out = home.command(&words(&ask(1))).output().unwrap();
+    assert_eq!(out.status.code(), Some(12), "one row is missed");
+    let rows = home.0.join("work/base_responses.jsonl");
+    let before = std::fs::read_to_string(&rows).unwrap();
+    let sent = prose.billed().len();
+    for item in ["So 3.", "So 4."] {
+        std::fs::write(&rows, before.replace(item, &format!("{item} "))).unwrap();
+        let out = home.command(&words(&ask(1))).output().unwrap();
+        let text = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(11), "{item} {text}");
+        assert!(text.contains("was asked about with another text"), "{text}");
+    }
+    assert_eq!(prose.billed().len(), sent, "nothing was sent");
+    assert_eq!(said(&home, "judge_run.opened").len(), 1);
+}
