@@ -38,6 +38,21 @@ fn live(message: String, error: &JudgingError) -> CliError {
             message,
             "the same command with the rows that it was opened with; without them, clover judge stop --help",
         ),
+        JudgingError::OtherTerms { run, .. } => CliError::refused(
+            message,
+            format!(
+                "the same command without --account and --cap-usd, or clover judge stop {}",
+                shell::word(&run)
+            ),
+        ),
+        JudgingError::OtherText { .. } => CliError::refused(
+            message,
+            "the same command with the texts as they were; what is another answer is another item",
+        ),
+        JudgingError::NoRun(_) => CliError::not_found(message, "clover status"),
+        JudgingError::RunEnded(_) => {
+            CliError::refused(message, "clover log --kind judge_run.closed")
+        }
         _ => CliError::refused(message, "clover status"),
     }
 }
@@ -73,22 +88,11 @@ impl From<JudgingError> for CliError {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
-            JudgingError::OtherTerms { run, .. } => Self::refused(
-                message,
-                format!(
-                    "the same command without --account and --cap-usd, or clover judge stop {}",
-                    shell::word(&run)
-                ),
-            ),
-            JudgingError::OtherText { .. } => Self::refused(
-                message,
-                "the same command with the texts as they were; what is another answer is another item",
-            ),
-            JudgingError::NoRun(_) => Self::not_found(message, "clover status"),
-            JudgingError::RunEnded(_) => {
-                Self::refused(message, "clover log --kind judge_run.closed")
-            }
-            JudgingError::NoEndpoint(_)
+            JudgingError::OtherTerms { .. }
+            | JudgingError::OtherText { .. }
+            | JudgingError::NoRun(_)
+            | JudgingError::RunEnded(_)
+            | JudgingError::NoEndpoint(_)
             | JudgingError::UnknownAccount(_)
             | JudgingError::NoAccount
             | JudgingError::Unpriced { .. }

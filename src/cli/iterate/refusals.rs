@@ -119,6 +119,9 @@ fn of_optimizer(error: &IterationError, message: String) -> CliError {
         }
         IterationError::NoDevCalls(_) => CliError::refused(message, "clover patch list"),
         IterationError::NoRun { .. } => CliError::not_found(message, "clover synth list"),
+        IterationError::OpenRun(run) => {
+            CliError::refused(message, format!("clover synth stop {}", shell::word(run)))
+        }
         IterationError::EndedRun { .. } => {
             CliError::refused(message, "the same command with --again")
         }

@@ -242,6 +242,9 @@ pub enum IterationError {
         /// What was asked for.
         run: String,
     },
+    /// A run of an optimizer is open, so candidates are not sealed.
+    #[error("run {0} is open: candidates are sealed once it ended")]
+    OpenRun(RunId),
     /// A run of another optimizer ended, and nobody asked for one more.
     #[error("run {run} by {optimizer} ended: another one is opened where --again asks for it")]
     EndedRun {

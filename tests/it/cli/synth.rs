@@ -128,6 +128,19 @@ fn the_search_finds_the_fix_that_ships_from_cards_alone() {
     desk.ok("verify --recompute");
     let replayed = desk.replayed("");
     assert_eq!(replayed["gone"], 0, "{replayed:#}");
+    // While a run is open, nothing is sealed: what it found best is held at its end.
+    let again = [&words[..], &["--again"]].concat();
+    assert_eq!(desk.words(&again).code, 11, "its optimizer fails");
+    let early = desk.words(&["iterate", "run", "it-mended", "--yes"]);
+    assert_eq!(early.code, 11, "{}{}", early.out, early.err);
+    assert!(
+        early.err.contains("it-mended-2 is open")
+            && early.err.contains("next: clover synth stop it-mended-2"),
+        "{}",
+        early.err
+    );
+    assert_eq!(count(&mut desk, "candidates.sealed"), 0);
+    desk.ok("synth stop it-mended-2");
     let ended = desk.ok("iterate run it-mended --yes");
     assert!(ended.out.contains("accepted"), "{}", ended.out);
 }
