@@ -261,6 +261,19 @@ pub struct Authorship {
     pub run: Option<RunId>,
 }
 
+impl Authorship {
+    /// A person, who names nothing that it was written from.
+    pub fn person() -> Self {
+        Self {
+            kind: AuthorKind::Human,
+            inputs: Vec::new(),
+            model: None,
+            prompt_digest: None,
+            run: None,
+        }
+    }
+}
+
 /// The event that proposes a checked patch.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn propose(

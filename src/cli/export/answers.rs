@@ -7,23 +7,16 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::report::answered;
-use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimate::EstimateRecorded;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::Claim;
-use crate::event::payload::estimated::TransportState;
 use crate::export::extract::ClaimedValue;
 use crate::export::extract::GateAnswer;
 use crate::export::extract::RecordedAnswers;
 use crate::export::extract::ValuesAnswer;
 use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::audits::AuditSubject;
-use crate::projection::audits::Audits;
 use crate::view::estimate::said;
 use crate::view::gate::verdict;
 use crate::view::values;
@@ -70,7 +63,7 @@ fn newest(
         let (seq, event) = (read.stored.seq, &read.event);
         if event
             .experiment()
-            .is_some_and(|of| is_withheld(ledger.state(), of, &event.payload))
+            .is_some_and(|of| said::is_withheld_now(ledger.state(), of, &event.payload))
         {
             withheld.insert(seq);
         }
@@ -86,30 +79,6 @@ fn newest(
         Ok(())
     })?;
     Ok(newest)
-}
-
-/// Whether a value or a difference is withheld: it was refused as it was recorded, or an audit that fails now stands against it.
-fn is_withheld(state: &State, experiment: &ExperimentId, payload: &Payload) -> bool {
-    let fails = |terms: &EstimateTerms, policy: &PolicyId| {
-        let subject = AuditSubject {
-            experiment,
-            judge: &terms.judge,
-            environment: terms.environment.as_ref(),
-            policy,
-        };
-        let standing = state.fold::<Audits>().standing(&subject, None);
-        standing.is_some_and(|of| of.state == TransportState::Fail)
-    };
-    match payload {
-        Payload::EstimateRecorded(of) => of.claim == Claim::Refused || fails(&of.terms, &of.policy),
-        Payload::ContrastRecorded(of) => {
-            said::is_recorded_withheld(of)
-                || [&of.first, &of.second]
-                    .iter()
-                    .any(|policy| fails(&of.terms, policy))
-        }
-        _ => false,
-    }
 }
 
 /// What is claimed of a judge's values: those on record that the rows still give.

@@ -11,7 +11,6 @@ use crate::cli::patch;
 use crate::cli::ports::CliPorts;
 use crate::cli::rubric;
 use crate::cli::submit;
-use crate::event::payload::rubric::AuthorKind;
 use crate::ground::shell;
 use crate::projection::iterations::step::Step;
 use crate::session::append::Intent;
@@ -152,13 +151,7 @@ fn propose(
     patches: &[(PathBuf, String)],
 ) -> Result<(), CliError> {
     for (file, yaml) in patches {
-        let by = Authorship {
-            kind: AuthorKind::Human,
-            inputs: Vec::new(),
-            model: None,
-            prompt_digest: None,
-            run: None,
-        };
+        let by = Authorship::person();
         let id = bench.id.clone();
         let of = ((file.as_path(), yaml.as_str()), by);
         let proposal = patch::put_into(ctx, &mut bench.ledger, &id, of, Intent::Append)?;

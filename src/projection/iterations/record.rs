@@ -221,6 +221,11 @@ impl Model for Records {
 }
 
 impl IterationRecord {
+    /// The run of an optimizer that is open.
+    pub fn open_synth(&self) -> Option<&SynthRecord> {
+        self.synths.iter().find(|run| run.stopped.is_none())
+    }
+
     fn begun(seq: u64, event: &Event) -> Option<Self> {
         let id = event.id;
         let experiment = event.header.experiment.clone()?;

@@ -204,8 +204,7 @@ pub struct SealedCandidates {
 /// # Errors
 /// [`IterationError::Unreviewed`]; what was appended before another error stands, and the step goes on from there.
 pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates, SessionError> {
-    let open = bench.record.synths.iter().find(|run| run.stopped.is_none());
-    if let Some(run) = open {
+    if let Some(run) = bench.record.open_synth() {
         // What it still returns could not be proposed, and that its best was is held at its end.
         return Err(IterationError::OpenRun(run.opened.said.run.clone()).into());
     }

@@ -3,7 +3,6 @@
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
-use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_event::registry;
 use clover_ground::sign::KeyId;
@@ -67,13 +66,7 @@ pub fn ask(
         })));
     }
     let course = bench.take_course()?;
-    let by = Authorship {
-        kind: AuthorKind::Human,
-        inputs: Vec::new(),
-        model: None,
-        prompt_digest: None,
-        run: None,
-    };
+    let by = Authorship::person();
     let proposed = patches::propose(yaml, &bench.id, (patch, checked), by);
     let of = course.hypothesis(&bench.ledger, &bench.record, &[&proposed])?;
     if of.prompt.is_some() {

@@ -91,8 +91,7 @@ pub struct SynthOutcome {
 /// # Errors
 /// [`IterationError::NoCards`], [`IterationError::View`], and a leak.
 pub fn view(bench: &Bench, k: Count) -> Result<(OptimizerView, LeakTest), SessionError> {
-    let open = bench.record.synths.iter().find(|run| run.stopped.is_none());
-    let made = match open {
+    let made = match bench.record.open_synth() {
         Some(run) => made(bench, run)?,
         None => made(bench, &imagined(bench, k)?)?,
     };
@@ -127,11 +126,11 @@ fn imagined(bench: &Bench, k: Count) -> Result<SynthRecord, SessionError> {
 }
 
 fn text(value: &str) -> Text {
-    Text::new(value).unwrap_or_else(|| Text::new("?").expect("BUG: a short word"))
+    Text::new(value).expect("BUG: a few words and ids are a text")
 }
 
 fn count(value: u64) -> Count {
-    Count::new(value).unwrap_or_default()
+    Count::new(value).expect("BUG: nobody counts to 2^53")
 }
 
 /// The view of a run from everything that stands in the log.

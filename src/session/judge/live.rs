@@ -177,7 +177,7 @@ pub(super) struct Tariff {
     pub row: PriceRow,
 }
 
-fn count(value: u64) -> Count {
+pub(super) fn count(value: u64) -> Count {
     Count::new(value).expect("BUG: nobody counts to 2^53")
 }
 

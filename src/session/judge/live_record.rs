@@ -53,6 +53,7 @@ use crate::judge::book::BookBasis;
 use crate::judge::book::Entries;
 use crate::judge::live::LiveAsk;
 use crate::judge::live::Tariff;
+use crate::judge::live::count;
 
 /// Longest text of a provider that is kept, in bytes.
 const SAID_BYTES: usize = 300;
@@ -122,10 +123,6 @@ impl Signing<'_> {
         self.number += 1;
         Ok(id)
     }
-}
-
-fn count(value: u64) -> Count {
-    Count::new(value).expect("BUG: nobody counts to 2^53")
 }
 
 /// A text of a provider, cut to what is kept; none where it is empty or holds controls.

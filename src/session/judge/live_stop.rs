@@ -6,7 +6,6 @@ use clover_event::payload::model_runs::JudgeRunClosed;
 use clover_event::payload::model_runs::RunEnd;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
-use clover_num::Count;
 use clover_projection::runs::ModelRun;
 use clover_projection::runs::ModelRuns;
 
@@ -15,6 +14,7 @@ use crate::error::SessionError;
 use crate::home::Home;
 use crate::judge::error::JudgingError;
 use crate::judge::live;
+use crate::judge::live::count;
 use crate::judge::live_record::Recorder;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
@@ -44,10 +44,6 @@ fn open(ledger: &Ledger, run: &RunId) -> Result<ModelRun, SessionError> {
         return Err(JudgingError::RunEnded(run.clone()).into());
     }
     Ok(of.clone())
-}
-
-fn count(value: u64) -> Count {
-    Count::new(value).expect("BUG: nobody counts to 2^53")
 }
 
 /// Charges the open hold as a whole, since nobody knows what was sent under it, and ends the run.

@@ -1,12 +1,20 @@
 //! What may be said of recorded values and differences now, for reports: each as `clover estimate` and `clover compare` show it.
 
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::ScaleEnds;
+use crate::event::payload::estimated::TransportState;
 use crate::ground::sign::KeyId;
+use crate::ledger::State;
 use crate::num::Finite;
+use crate::projection::audits::AuditSubject;
+use crate::projection::audits::Audits;
 use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::Estimates;
@@ -88,6 +96,30 @@ pub fn interval_of(of: &ContrastRecorded) -> IntervalEnds {
 /// Whether a recorded difference gives no level away.
 pub fn is_recorded_withheld(of: &ContrastRecorded) -> bool {
     contrasts::is_withheld(of)
+}
+
+/// Whether a value or a difference is withheld: it was refused as it was recorded, or an audit that fails now stands against it.
+pub fn is_withheld_now(state: &State, experiment: &ExperimentId, payload: &Payload) -> bool {
+    let fails = |terms: &EstimateTerms, policy: &PolicyId| {
+        let subject = AuditSubject {
+            experiment,
+            judge: &terms.judge,
+            environment: terms.environment.as_ref(),
+            policy,
+        };
+        let standing = state.fold::<Audits>().standing(&subject, None);
+        standing.is_some_and(|of| of.state == TransportState::Fail)
+    };
+    match payload {
+        Payload::EstimateRecorded(of) => of.claim == Claim::Refused || fails(&of.terms, &of.policy),
+        Payload::ContrastRecorded(of) => {
+            is_recorded_withheld(of)
+                || [&of.first, &of.second]
+                    .iter()
+                    .any(|policy| fails(&of.terms, policy))
+        }
+        _ => false,
+    }
 }
 
 /// How a recorded difference is to be read.

@@ -12,7 +12,6 @@ use clover_event::payload::predicate::ConfirmUnsealed;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
-use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::PatchRejected;
 use clover_event::payload::rubric::RejectStage;
@@ -186,13 +185,7 @@ fn patch_of(
     };
     let found = loose.check(yaml.as_str().as_bytes(), None);
     let (patch, checked) = found.map_err(|fault| RecomputeError::Missing(fault.to_string()))?;
-    let by = Authorship {
-        kind: AuthorKind::Human,
-        inputs: Vec::new(),
-        model: None,
-        prompt_digest: None,
-        run: None,
-    };
+    let by = Authorship::person();
     let of = (&patch, &checked);
     Ok(patches::propose(yaml.as_str(), &said.iteration, of, by))
 }
