@@ -65,6 +65,14 @@ impl Texts<'_> {
     /// # Errors
     /// What is missing, in words.
     pub fn opened(&mut self, private: &PrivateRef) -> Result<String, String> {
+        String::from_utf8(self.content(private)?).map_err(|error| error.to_string())
+    }
+
+    /// Private content, whatever its bytes are.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn content(&mut self, private: &PrivateRef) -> Result<Vec<u8>, String> {
         let stored = self.ledger.store().reader().blob(&private.blob.blake3);
         let stored = stored
             .map_err(|error| error.to_string())?
@@ -73,8 +81,7 @@ impl Texts<'_> {
             return Err(self.without_key(&private.subject));
         };
         let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
-        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
-        Ok(text.to_owned())
+        Ok(opened.plaintext.to_vec())
     }
 }
 

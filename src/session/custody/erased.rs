@@ -31,6 +31,8 @@ use crate::listing;
 /// What a private text was, as far as entries say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextUse {
+    /// What a model answered when it was asked about a text.
+    Answer,
     /// The prompt of scores.
     Prompt,
     /// The response of scores.
@@ -45,6 +47,7 @@ impl TextUse {
     /// In words.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Answer => "answer of a model",
             Self::Prompt => "prompt",
             Self::Response => "response",
             Self::File => "file that was taken in",
@@ -360,6 +363,12 @@ impl Gathering {
                 {
                     self.naming.entry(event.kind()).or_default().push(seq);
                     self.own_files.insert(event.id);
+                }
+            }
+            Payload::CallRecorded(said) => {
+                let mut answer = said.response.iter();
+                if answer.any(|answer| self.text(TextUse::Answer, answer, seq)) {
+                    self.naming.entry(event.kind()).or_default().push(seq);
                 }
             }
             Payload::NoteRecorded(said) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clover_event::Payload;
 use clover_event::calls::AttemptClass;
+use clover_event::calls::CallAttempt;
 use clover_event::calls::CallOutcome;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
@@ -15,6 +16,7 @@ use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
 use clover_event::payload::model_runs::BudgetReserved;
 use clover_event::payload::model_runs::BudgetSettled;
+use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::CallOf;
 use clover_event::payload::model_runs::CallRecorded;
 use clover_event::payload::model_runs::JudgeRunClosed;
@@ -39,6 +41,7 @@ use clover_projection::runs::row_key;
 use clover_projection::runs::rules;
 use clover_workflow::ask::judged::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
+use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::sending::EndedCall;
 use clover_workflow::import::ImportRow;
 use clover_workflow::judge::run::Reading;
@@ -126,7 +129,7 @@ impl Signing<'_> {
 }
 
 /// A text of a provider, cut to what is kept; none where it is empty or holds controls.
-fn said(text: Option<&String>) -> Option<Text> {
+pub(super) fn said(text: Option<&String>) -> Option<Text> {
     let text = text?;
     let mut end = text.len().min(SAID_BYTES);
     while !text.is_char_boundary(end) {
@@ -171,26 +174,11 @@ impl Recorder<'_> {
             .get(at)
             .expect("BUG: what was sent is an ask of the run");
         let (mut outcome, mut score) = (ended.outcome, None);
-        let reading = ended.reading.as_ref();
-        let pinned = reading.is_some_and(|of| of.model.as_deref() == Some(&*self.plan.pin));
-        if reading.is_some() && !pinned {
-            outcome = CallOutcome::Mismatched;
-        } else if let (CallOutcome::Answered, Some(reading)) = (outcome, reading) {
-            let row = ask.rows.first().map(|(row, _)| row);
-            let texts = row.map_or(("", ""), |row| {
-                let (prompt, response) = (row.prompt.as_deref(), row.response.as_deref());
-                (prompt.unwrap_or_default(), response.unwrap_or_default())
-            });
-            let fenced = FencedRow::new(pepper, (&ask.texts.x_hash, &ask.texts.a_hash), texts);
-            match self.plan.score(&reading.text, &fenced) {
-                Ok(found) => score = Some(found),
-                Err(wrong) => {
-                    outcome = CallOutcome::Unparsed;
-                    ended.detail = Some(wrong.to_owned());
-                }
-            }
+        if let Some(reading) = &ended.reading {
+            let said = (outcome, ended.detail.take());
+            (outcome, score, ended.detail) = judged(self.plan, reading, said, (&ask.texts, pepper));
         }
-        let usage = usage(&ended);
+        let usage = usage(&ended.attempts, ended.reading.as_ref());
         let mut call = ReadCall {
             at,
             cost: Count::default(),
@@ -537,13 +525,33 @@ impl Recorder<'_> {
     }
 }
 
+/// What an ask came to by an answer of its judge, the score where it has the form, and what is wrong in a word.
+pub(super) fn judged(
+    plan: &JudgePlan,
+    reading: &ReplyReading,
+    (outcome, detail): (CallOutcome, Option<String>),
+    (texts, pepper): (&AskedTexts, &[u8; 32]),
+) -> (CallOutcome, Option<Micro>, Option<String>) {
+    if reading.model.as_deref() != Some(&*plan.pin) {
+        return (CallOutcome::Mismatched, None, detail);
+    }
+    if outcome != CallOutcome::Answered {
+        return (outcome, None, detail);
+    }
+    // The ticket follows from the digests alone.
+    let fenced = FencedRow::new(pepper, (&texts.x_hash, &texts.a_hash), ("", ""));
+    match plan.score(&reading.text, &fenced) {
+        Ok(score) => (outcome, Some(score), detail),
+        Err(wrong) => (CallOutcome::Unparsed, None, Some(wrong.to_owned())),
+    }
+}
+
 /// What a call says of its tokens.
-fn usage(ended: &EndedCall) -> UsageState {
-    let was_answered = ended
-        .attempts
+pub(super) fn usage(attempts: &[CallAttempt], reading: Option<&ReplyReading>) -> UsageState {
+    let was_answered = attempts
         .last()
         .is_some_and(|of| of.class == AttemptClass::Ok);
-    let reading = ended.reading.as_ref().filter(|_| was_answered);
+    let reading = reading.filter(|_| was_answered);
     let Some((reading, tokens)) = reading.and_then(|of| Some((of, of.tokens?))) else {
         return UsageState::Absent;
     };

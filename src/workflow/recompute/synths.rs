@@ -16,6 +16,7 @@ use clover_event::payload::synth_runs::SynthReturned;
 use clover_event::payload::synth_runs::SynthStopped;
 use clover_ground::digest::Digest;
 use clover_num::Count;
+use clover_projection::decisions;
 use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::SynthRecord;
 use clover_projection::reader::LogReader;
@@ -45,7 +46,12 @@ impl Before {
         (iteration, run): (&IterationId, &RunId),
         seq: u64,
     ) -> Result<Self, RecomputeError> {
-        let record = context.record(iteration, seq)?;
+        let mut record = context.record(iteration, seq)?;
+        let state = match context.state {
+            Some(state) => state,
+            None => context.state_at(seq)?,
+        };
+        record.dev_calls_elsewhere = decisions::dev_calls_elsewhere(state, iteration);
         let place = record
             .synths
             .iter()
