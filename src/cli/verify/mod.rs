@@ -259,7 +259,9 @@ fn read_again(ctx: &mut Ctx<'_>, report: &mut Report) -> Result<(), CliError> {
         Err(_) if report.verdict == Verdict::Fail => return Ok(()),
         Err(error) => return Err(error),
     };
-    report.not_checked.retain(|what| !what.ends_with(verify::UNREAD));
+    report
+        .not_checked
+        .retain(|what| !what.ends_with(verify::UNREAD));
     let found = again.findings.into_iter();
     report.add_recomputed(found.map(|of| (of.seq, of.expected, of.found)).collect());
     if again.answers + again.asks > 0 {

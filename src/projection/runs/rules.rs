@@ -439,7 +439,11 @@ fn check_held(state: &State, said: &CallRecorded) -> RuleAnswer {
     );
     if state.asks(Question::HeldBounds) {
         let bounds = hold.bounds.saturating_add(said.bound_usd_micro.value());
-        let expected = format!("bounds of at most {}, which {} holds", hold.amount, hold.name.as_str());
+        let expected = format!(
+            "bounds of at most {}, which {} holds",
+            hold.amount,
+            hold.name.as_str()
+        );
         ensure!(bounds <= hold.amount, expected, bounds.to_string());
     }
     Ok(())

@@ -161,11 +161,17 @@ impl Follows {
         Self {
             members: [
                 ("outcome", said.outcome.to_string()),
-                ("model_returned", word(said.model_returned.as_ref().map(|of| of.as_str()))),
+                (
+                    "model_returned",
+                    word(said.model_returned.as_ref().map(|of| of.as_str())),
+                ),
                 ("score_micro", word(said.score_micro.map(|of| of.value()))),
                 ("tokens", word(tokens)),
                 ("usage", said.usage.as_str().to_owned()),
-                ("fingerprint", word(said.fingerprint.as_ref().map(|of| of.as_str()))),
+                (
+                    "fingerprint",
+                    word(said.fingerprint.as_ref().map(|of| of.as_str())),
+                ),
                 ("detail", word(said.detail.as_ref().map(|of| of.as_str()))),
             ],
         }
@@ -175,7 +181,10 @@ impl Follows {
     fn of(judge: &KnownJudge, said: &CallRecorded, pepper: &[u8; 32], body: &[u8]) -> Self {
         let read = judge.wire.read(body);
         let read = read.filter(|read| read.stop != StopCause::Failed);
-        let was_answered = said.attempts.last().is_some_and(|of| of.class == AttemptClass::Ok);
+        let was_answered = said
+            .attempts
+            .last()
+            .is_some_and(|of| of.class == AttemptClass::Ok);
         let mut again = said.clone();
         match read {
             Some(read) => judge.follow(&mut again, pepper, &read),
@@ -260,7 +269,12 @@ impl Rereader<'_> {
     }
 
     /// A call says what its body does.
-    fn called(&mut self, (experiment, id): (&ExperimentId, EventId), seq: u64, said: &CallRecorded) {
+    fn called(
+        &mut self,
+        (experiment, id): (&ExperimentId, EventId),
+        seq: u64,
+        said: &CallRecorded,
+    ) {
         let known = KnownCall {
             ask: said.ask,
             bound: said.bound_usd_micro,
@@ -288,7 +302,10 @@ impl Rereader<'_> {
         let pairs = follows.members.iter().zip(Follows::said(said).members);
         let other = pairs.into_iter().find(|(again, said)| again.1 != said.1);
         if let Some(((name, again), (_, said))) = other {
-            let expected = format!("{name} {again} of call {}, as its answer says", id.0.short());
+            let expected = format!(
+                "{name} {again} of call {}, as its answer says",
+                id.0.short()
+            );
             self.differs(seq, expected, said);
         }
     }
@@ -336,13 +353,17 @@ impl Rereader<'_> {
         };
         self.out.asks += 1;
         if call.ask != key {
-            let expected = format!("ask {} of call {name}, as plan and texts give it", key.short());
+            let expected = format!(
+                "ask {} of call {name}, as plan and texts give it",
+                key.short()
+            );
             let found = call.ask.short().to_string();
             return self.differs(seq, expected, found);
         }
         let bound = self.bound(call, &plan, bytes);
         if let Some(bound) = bound.filter(|bound| *bound != call.bound) {
-            let expected = format!("bound {bound} of call {name}, as its request and the prices give it");
+            let expected =
+                format!("bound {bound} of call {name}, as its request and the prices give it");
             let found = call.bound.to_string();
             self.differs(seq, expected, found);
         }

@@ -47,11 +47,12 @@ impl Before {
         seq: u64,
     ) -> Result<Self, RecomputeError> {
         let mut record = context.record(iteration, seq)?;
-        let state = match context.state {
-            Some(state) => state,
-            None => context.state_at(seq)?,
+        record.dev_calls_elsewhere = match (context.state, context.ledger) {
+            (Some(state), _) => decisions::dev_calls_elsewhere(state, iteration),
+            (None, Some(_)) => decisions::dev_calls_elsewhere(context.state_at(seq)?, iteration),
+            // A history that is told without a state has no iteration beside.
+            (None, None) => 0,
         };
-        record.dev_calls_elsewhere = decisions::dev_calls_elsewhere(state, iteration);
         let place = record
             .synths
             .iter()

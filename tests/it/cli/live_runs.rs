@@ -437,7 +437,7 @@ fn the_answer_about_a_row_is_erased_with_it() {
     assert!(text.contains("answer of a model"), "{text}");
     assert!(text.contains("what an ask came to"), "{text}");
     // What was erased is not read again, and that is said.
-    let again = home.ok(&words("verify --recompute"))["data"].clone();
+    let again = home.ok(&words("verify --recompute"))["data"]["report"].clone();
     let open = again["not_checked"].to_string();
     assert!(open.contains("1 answer of a model"), "{again}");
     assert!(open.contains("1 ask of a model"), "{again}");
@@ -452,7 +452,7 @@ fn an_answer_is_read_again_by_whoever_has_the_vault() {
     let honest = double("", None);
     prepare(&home, &honest, (3, 100_000), "none");
     home.ok(&words(&ask(1)));
-    let notes = home.ok(&words("verify --recompute"))["data"]["notes"].to_string();
+    let notes = home.ok(&words("verify --recompute"))["data"]["report"]["notes"].to_string();
     let expected = "3 answers of models were read again, and 3 asks were made again from texts";
     assert!(notes.contains(expected), "{notes}");
     let record = |kind: &str, data: &Value, refs: &[&str]| {
@@ -470,10 +470,18 @@ fn an_answer_is_read_again_by_whoever_has_the_vault() {
     let hold = json!({"account": "judges", "amount": call["bound_usd_micro"], "asks": 1, "hold": "again/0/0", "run": "again"});
     record("budget.reserved", &hold, &[]);
     let old = call["texts"].clone();
-    (call["ask"], call["hold"], call["run"]) = ("01".repeat(32).into(), "again/0/0".into(), "again".into());
+    (call["ask"], call["hold"], call["run"]) =
+        ("01".repeat(32).into(), "again/0/0".into(), "again".into());
     // The same texts under another key are refused.
     let data = call.to_string();
-    let refused = home.command(&["record", "call.recorded", "--experiment", "live", "--data", &data]);
+    let refused = home.command(&[
+        "record",
+        "call.recorded",
+        "--experiment",
+        "live",
+        "--data",
+        &data,
+    ]);
     let refused = { refused }.output().unwrap();
     let text = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(11), "{text}");
@@ -485,17 +493,31 @@ fn an_answer_is_read_again_by_whoever_has_the_vault() {
     score["call"] = json!({"call": id, "texts": call["texts"]});
     let scored = record("score.recorded", &score, &[&id]);
     home.ok(&words("verify"));
-    let failed = home.command(&words("verify --recompute --json")).output().unwrap();
+    let failed = home
+        .command(&words("verify --recompute --json"))
+        .output()
+        .unwrap();
     let text = String::from_utf8(failed.stdout).unwrap();
     let found: Value = serde_json::from_str(&text).unwrap();
-    let found = found["data"]["findings"].as_array().unwrap().clone();
-    let at = found.iter().map(|of| (of["seq"].as_u64().unwrap(), of["rule"].as_str().unwrap()));
+    let found = found["data"]["report"]["findings"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let at = found
+        .iter()
+        .map(|of| (of["seq"].as_u64().unwrap(), of["rule"].as_str().unwrap()));
     let at: Vec<_> = at.collect();
     assert_eq!(at, [(called, "recompute"), (scored, "recompute")], "{text}");
     let expected = found[0]["expected"].as_str().unwrap();
-    assert!(expected.contains("outcome unparsed of call"), "the ticket is of other texts: {expected}");
+    assert!(
+        expected.contains("outcome unparsed of call"),
+        "the ticket is of other texts: {expected}"
+    );
     let expected = found[1]["expected"].as_str().unwrap();
-    assert!(expected.contains("about the texts of its row"), "{expected}");
+    assert!(
+        expected.contains("about the texts of its row"),
+        "{expected}"
+    );
 }
 
 /// Given an endpoint that rejects what it is sent, as one with a wrong URL or an unknown model does; when rows are asked about;

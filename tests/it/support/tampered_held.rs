@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
     Case { name: "run-with-dev-calls-of-a-plan-had-twice", rule: "synth",
            told: |book| {
                let mut tale = reopened(book);
-               tale.world.say(BEN, "card.published", 1, EXPERIMENT.into(), inside("it-5", &decided::card()));
+               tale.world.say(BEN, "card.published", 1, EXPERIMENT.into(), card());
                let at = tale.opened(|data| { data["dev_calls"] = 1.into(); data["iteration"] = "it-5".into(); });
                (tale.world, at)
            },
@@ -49,14 +49,6 @@ const CASES: &[Case] = &[
                (tale.world, at)
            },
            done: "A patch came of a run, and is said to be by another model than the run's." },
-    Case { name: "patch-of-a-run-by-a-person", rule: "synth",
-           told: |book| {
-               let mut tale = told(book);
-               tale.tried();
-               let at = tale.proposed(CONCISE, |data| data["author_kind"] = "human".into());
-               (tale.world, at)
-           },
-           done: "A patch came of a run, and is said to be by a person." },
     Case { name: "program-under-the-name-of-the-search", rule: "synth",
            told: |book| { let mut tale = told(book); let at = tale.opened(|data| data["model"] = "Cards/1 ".into()); (tale.world, at) },
            done: "A program of somebody's own was run under the name of the search that this program has." },
@@ -161,7 +153,12 @@ fn good(rulebook: u64) -> World {
     let third = tale.call(3, "unparsed", again);
     tale.missed(third);
     tale.settled("run-1/1/0", 780, 0);
-    let outcomes = [("answered", 1), ("exhausted", 1), ("lost", 3), ("unparsed", 1)];
+    let outcomes = [
+        ("answered", 1),
+        ("exhausted", 1),
+        ("lost", 3),
+        ("unparsed", 1),
+    ];
     let closed = tale.closed("completed", &outcomes, 3_780, 0);
     tale.world.items[closed].body["data"]["settled_usd_micro"] = 3_780.into();
     tale.opened("run-2", |data| data["asks"] = 1.into());
@@ -188,6 +185,14 @@ fn inside(iteration: &str, payload: &clover::event::Payload) -> Value {
     serde_json::to_value(decided::of(payload, iteration)).unwrap()
 }
 
+/// The card of the story, in the iteration that was opened anew.
+fn card() -> Value {
+    let mut data = inside("it-5", &decided::card_under(&serde_json::json!([])));
+    data["card"]["basis"]["iteration"] = "it-5".into();
+    data["public_digest"] = decided::public_digest(&data["card"]).to_hex().into();
+    data
+}
+
 /// The plan has one dev call, which was made; then the iteration was closed, and another is open under the plan.
 fn reopened(rulebook: u64) -> tampered_synths::Tale {
     let mut tale = told(rulebook);
@@ -203,12 +208,25 @@ fn reopened(rulebook: u64) -> tampered_synths::Tale {
     }
     tale.call(CONCISE);
     let closed = iterated::closed(decided::IT, "stopped");
-    tale.world.say(BEN, "iteration.closed", 1, EXPERIMENT.into(), serde_json::to_value(closed).unwrap());
+    tale.world.say(
+        BEN,
+        "iteration.closed",
+        1,
+        EXPERIMENT.into(),
+        serde_json::to_value(closed).unwrap(),
+    );
     let opened = iterated::opened(&plan, "it-5", "2026Q3");
-    tale.world.say(BEN, "iteration.opened", 1, EXPERIMENT.into(), serde_json::to_value(opened).unwrap());
+    tale.world.say(
+        BEN,
+        "iteration.opened",
+        1,
+        EXPERIMENT.into(),
+        serde_json::to_value(opened).unwrap(),
+    );
     for of in [decided::audited(), decided::classified()] {
         let data = inside("it-5", &of);
-        tale.world.say(BEN, of.kind().as_str(), 1, EXPERIMENT.into(), data);
+        tale.world
+            .say(BEN, of.kind().as_str(), 1, EXPERIMENT.into(), data);
     }
     tale
 }
@@ -229,7 +247,9 @@ fn sealed(rulebook: u64) -> Told {
     tale.opened(|_| ());
     let at = story.at("sealed");
     let sealing = World::of(&story.lines[at..=at]).items.remove(0).body["data"].clone();
-    let at = tale.world.say(BEN, "candidates.sealed", 1, EXPERIMENT.into(), sealing);
+    let at = tale
+        .world
+        .say(BEN, "candidates.sealed", 1, EXPERIMENT.into(), sealing);
     (tale.world, at)
 }
 
