@@ -1,5 +1,6 @@
 //! `clover verify`: the ledger, an export of it, or its tree alone; against the pin and other checkpoints.
 
+mod answers;
 mod bundle;
 
 use std::io::BufRead;
@@ -30,9 +31,7 @@ use crate::ledger::verify::EntryLines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
-use crate::model::dialect;
 use crate::session::Home;
-use crate::session::judge::reread;
 use crate::store::Store;
 use crate::view::Exit;
 use crate::view::View;
@@ -217,7 +216,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             let home = home::find(ctx)?;
             let mut report = of_store(ctx, args, home.database(), &mut options)?;
             if args.recompute && !args.tree_only {
-                read_again(ctx, &mut report)?;
+                answers::read_again(ctx, &mut report)?;
             }
             let is_behind = report.divergence == Some(Divergent::RolledBack);
             if is_behind && home.is_reader()? && home.shared()?.is_some() {
@@ -247,40 +246,6 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         look.next(&report),
         recompute,
     ))
-}
-
-/// Reads answers of models again, whose bodies only the vault beside the ledger opens.
-fn read_again(ctx: &mut Ctx<'_>, report: &mut Report) -> Result<(), CliError> {
-    let again = home::open_to_read(ctx)
-        .and_then(|(home, ledger)| Ok(reread::all(&home, &ledger, &dialect::wire)?));
-    let again = match again {
-        Ok(again) => again,
-        // What does not hold up may be unreadable too.
-        Err(_) if report.verdict == Verdict::Fail => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    report
-        .not_checked
-        .retain(|what| !what.ends_with(verify::UNREAD));
-    let found = again.findings.into_iter();
-    report.add_recomputed(found.map(|of| (of.seq, of.expected, of.found)).collect());
-    if again.answers + again.asks > 0 {
-        report.notes.push(format!(
-            "{} answers of models were read again, and {} asks were made again from texts",
-            again.answers, again.asks
-        ));
-    }
-    let counted = |count: u64, one: &str, more: &str| {
-        let what = if count == 1 { one } else { more };
-        (count > 0).then(|| format!("{count} {what}"))
-    };
-    let answers = counted(again.unread, "answer of a model", "answers of models");
-    let asks = counted(again.unasked, "ask of a model", "asks of models");
-    report.not_checked.extend(answers.into_iter().chain(asks));
-    if let Some(why) = again.why {
-        report.notes.push(format!("what was not read again: {why}"));
-    }
-    Ok(())
 }
 
 /// The same command, with every number computed again.
