@@ -81,7 +81,7 @@ impl Texts<'_> {
             return Err(self.without_key(&private.subject));
         };
         let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
-        Ok(opened.plaintext.to_vec())
+        Ok(opened.plaintext.clone())
     }
 }
 

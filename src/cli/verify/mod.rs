@@ -67,7 +67,7 @@ pub(super) struct Args {
     /// Take what this checkpoint covers as verified before; `pin` takes the pin
     #[arg(long, value_name = "pin|FILE")]
     pub since: Option<String>,
-    /// Re-run recomputing rules too
+    /// Re-run recomputing rules too, and read answers of models again
     #[arg(long)]
     pub recompute: bool,
     /// Blobs of an export; default `blobs` beside it

@@ -21,6 +21,7 @@ use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::read::LogEntry;
+use clover_store::Vault;
 use clover_workflow::recompute::withheld;
 use clover_workflow::recompute::withheld::TouchedEntry;
 
@@ -179,6 +180,27 @@ pub fn named(
     found.ok_or_else(|| CustodyError::NotErased { subject, event }.into())
 }
 
+/// What became of the key of an erasure.
+fn key_standing(
+    vault: Option<&Vault>,
+    said: &SubjectErased,
+    seq: u64,
+) -> Result<KeyStanding, SessionError> {
+    let Some(vault) = vault else {
+        return Ok(KeyStanding::NoVault);
+    };
+    if vault.subject_key(&said.subject)?.is_none() {
+        return Ok(KeyStanding::Destroyed);
+    }
+    let (subject, basis) = (said.subject, said.basis.clone());
+    Err(CustodyError::KeyStands {
+        subject,
+        seq,
+        basis,
+    }
+    .into())
+}
+
 /// What an erasure came to.
 ///
 /// # Errors
@@ -195,19 +217,7 @@ pub fn story(
         return Err(CustodyError::NotErased { subject, event }.into());
     };
     let vault = home.known_vault(ledger.ambient())?;
-    let key = match &vault {
-        None => KeyStanding::NoVault,
-        Some(vault) if vault.subject_key(&said.subject)?.is_none() => KeyStanding::Destroyed,
-        Some(_) => {
-            let (subject, basis) = (said.subject, said.basis.clone());
-            return Err(CustodyError::KeyStands {
-                subject,
-                seq,
-                basis,
-            }
-            .into());
-        }
-    };
+    let key = key_standing(vault.as_ref(), said, seq)?;
     let mut gathering = Gathering::new(said.subject, seq);
     ledger.entries::<LedgerError>(0, through.saturating_add(1), |read| {
         gathering.take(&read);

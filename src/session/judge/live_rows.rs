@@ -164,7 +164,7 @@ impl RowSorter<'_> {
         let (key, texts) = (ask.keyed(self.pepper), reading.texts());
         let last = self.last_call(&key)?;
         if let Some(other) = last.as_ref().filter(|last| !self.is_own(last)) {
-            return Err(self.elsewhere(other, row.line).into());
+            return Err(Self::elsewhere(other, row.line).into());
         }
         let open = self.open.map(|of| &of.said.run);
         let nth = self.next_call(last.as_ref());
@@ -219,7 +219,7 @@ impl RowSorter<'_> {
         last.experiment.as_ref() == Some(experiment) && last.said.judge == *self.assignment.judge()
     }
 
-    fn elsewhere(&self, last: &LastCall, line: u64) -> JudgingError {
+    fn elsewhere(last: &LastCall, line: u64) -> JudgingError {
         JudgingError::AskedElsewhere {
             experiment: last.experiment.clone(),
             judge: last.said.judge.clone(),
@@ -235,7 +235,7 @@ impl RowSorter<'_> {
         found: &mut LiveRows,
     ) -> Result<(), SessionError> {
         if last.said.outcome == CallOutcome::Answered {
-            return Err(self.elsewhere(last, row.line).into());
+            return Err(Self::elsewhere(last, row.line).into());
         }
         if self.is_missed(&row) {
             found.missed_before += 1;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::calls::AttemptClass;
 use clover_event::calls::CallOutcome;
@@ -10,6 +11,7 @@ use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::RunId;
+use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
 use clover_event::payload::endpoint::Dialect;
 use clover_event::payload::judge::ScoreRecorded;
@@ -21,9 +23,11 @@ use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_num::Count;
+use clover_num::Micro;
 use clover_projection::endpoints::Endpoints;
 use clover_projection::judges::Judges;
 use clover_projection::runs::ModelRuns;
+use clover_projection::tallies::Tallies;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::judged::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
@@ -101,6 +105,9 @@ struct Rereader<'a> {
 /// # Errors
 /// When the ledger or the vault cannot be read.
 pub fn all(home: &Home, ledger: &Ledger, wire: WireOf<'_>) -> Result<RereadAnswers, SessionError> {
+    if ledger.state().fold::<Tallies>().of_kind(Kind::CallRecorded) == 0 {
+        return Ok(RereadAnswers::default());
+    }
     let Some(vault) = home.known_vault(ledger.ambient())? else {
         return without_vault(ledger);
     };
@@ -163,16 +170,16 @@ impl Follows {
                 ("outcome", said.outcome.to_string()),
                 (
                     "model_returned",
-                    word(said.model_returned.as_ref().map(|of| of.as_str())),
+                    word(said.model_returned.as_ref().map(Text::as_str)),
                 ),
-                ("score_micro", word(said.score_micro.map(|of| of.value()))),
+                ("score_micro", word(said.score_micro.map(Micro::value))),
                 ("tokens", word(tokens)),
                 ("usage", said.usage.as_str().to_owned()),
                 (
                     "fingerprint",
-                    word(said.fingerprint.as_ref().map(|of| of.as_str())),
+                    word(said.fingerprint.as_ref().map(Text::as_str)),
                 ),
-                ("detail", word(said.detail.as_ref().map(|of| of.as_str()))),
+                ("detail", word(said.detail.as_ref().map(Text::as_str))),
             ],
         }
     }
