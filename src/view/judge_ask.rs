@@ -234,27 +234,8 @@ pub struct JudgeAskOutlook {
     pub held_usd_micro: u64,
 }
 
-/// What a run would ask and cost; nothing was sent.
-pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
-    let facts = JudgeAskOutlook {
-        judge,
-        model: plan.model.clone(),
-        endpoint: plan.endpoint.to_string(),
-        already: of.already,
-        missed_before: of.missed_before,
-        asks: of.asks,
-        tokens_input: of.tokens[0],
-        tokens_output: of.tokens[1],
-        calls: of.calls,
-        cost_usd_micro: of.cost.map(|[cost, _]| cost),
-        most_usd_micro: of.cost.map(|[_, most]| most),
-        account: of.account.as_ref().map(|(name, _)| name.clone()),
-        left_usd_micro: of.account.as_ref().map(|(_, left)| *left),
-        cap_usd_micro: of.cap,
-        late: of.late,
-        open_run: of.open.as_ref().map(|(run, _)| run.to_string()),
-        held_usd_micro: of.open.as_ref().map_or(0, |(_, held)| *held),
-    };
+/// The lines of an outlook.
+fn foreseen_pairs(facts: &JudgeAskOutlook, of: &LiveOutlook) -> Vec<(&'static str, String)> {
     let whence = if facts.calls > 0 {
         format!("as its {} calls on record had", thousands(facts.calls))
     } else {
@@ -299,7 +280,6 @@ pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
             format!("{account}: {} left{cap}", dollars(*left)),
         ));
     }
-    let mut view = View::of(&facts).with_verdict("dry_run");
     if let Some(run) = &facts.open_run {
         let held = facts.held_usd_micro;
         let held = if held > 0 {
@@ -312,6 +292,32 @@ pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
         };
         pairs.push(("goes on", format!("{run} is open{held}")));
     }
+    pairs
+}
+
+/// What a run would ask and cost; nothing was sent.
+pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
+    let facts = JudgeAskOutlook {
+        judge,
+        model: plan.model.clone(),
+        endpoint: plan.endpoint.to_string(),
+        already: of.already,
+        missed_before: of.missed_before,
+        asks: of.asks,
+        tokens_input: of.tokens[0],
+        tokens_output: of.tokens[1],
+        calls: of.calls,
+        cost_usd_micro: of.cost.map(|[cost, _]| cost),
+        most_usd_micro: of.cost.map(|[_, most]| most),
+        account: of.account.as_ref().map(|(name, _)| name.clone()),
+        left_usd_micro: of.account.as_ref().map(|(_, left)| *left),
+        cap_usd_micro: of.cap,
+        late: of.late,
+        open_run: of.open.as_ref().map(|(run, _)| run.to_string()),
+        held_usd_micro: of.open.as_ref().map_or(0, |(_, held)| *held),
+    };
+    let pairs = foreseen_pairs(&facts, of);
+    let mut view = View::of(&facts).with_verdict("dry_run");
     view.pairs(pairs);
     if let Some(late) = late_rows(facts.late) {
         view.sentence(format!("{late}."));

@@ -313,6 +313,26 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
     if !table.rows.is_empty() {
         part.table_or(table, "");
     }
+    other_subjects(&mut part, story);
+    handed_out(&mut part, source, story);
+    part.lacks(
+        "backups",
+        "they are not recorded. One with the vault (backup --with-vault, or --all) has the key still: it has to be destroyed too. \
+         A restored ledger destroys the key again only where its log has this erasure",
+    );
+    part.lacks(
+        "exports and audit bundles",
+        "they are not recorded. They hold the encrypted bytes and no key: what they hold cannot be read either",
+    );
+    part.lacks(
+        "files and tools that the texts came from",
+        "they are outside of the ledger, and so is what judges and their providers were sent",
+    );
+    part
+}
+
+/// Answers about the texts, and copies of them, that are kept under subjects of their own.
+fn other_subjects(part: &mut Chapter, story: &ErasureStory) {
     let columns = [("subject", "subject"), ("reach", "what holds of it")];
     let mut table = Table::new("answers", "Answers of models about the texts", &columns);
     for (subject, erased) in &story.answers {
@@ -342,6 +362,10 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
     if !table.rows.is_empty() {
         part.table_or(table, "");
     }
+}
+
+/// What gave content of the ledger to somebody, as far as it is on record.
+fn handed_out(part: &mut Chapter, source: &ReportSource<'_>, story: &ErasureStory) {
     let columns = [("kind", "entry"), ("by", "by"), ("what", "what it says")];
     let mut table = Table::new(
         "handouts",
@@ -362,20 +386,6 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
     } else {
         part.table_or(table, "");
     }
-    part.lacks(
-        "backups",
-        "they are not recorded. One with the vault (backup --with-vault, or --all) has the key still: it has to be destroyed too. \
-         A restored ledger destroys the key again only where its log has this erasure",
-    );
-    part.lacks(
-        "exports and audit bundles",
-        "they are not recorded. They hold the encrypted bytes and no key: what they hold cannot be read either",
-    );
-    part.lacks(
-        "files and tools that the texts came from",
-        "they are outside of the ledger, and so is what judges and their providers were sent",
-    );
-    part
 }
 
 fn of_file(file: &SourceFile) -> String {
