@@ -82,7 +82,9 @@ impl From<JudgingError> for CliError {
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
             JudgingError::Known { .. }
             | JudgingError::NoPrompt(_)
+            | JudgingError::NoPlan { .. }
             | JudgingError::OtherPrompt(_) => Self::integrity("damaged", message, "clover verify"),
+            JudgingError::Cassette(_) => Self::input(message, "clover cassette export --help"),
             JudgingError::Unruled(_) => Self::refused(message, "clover rulebook adopt"),
             JudgingError::Textless { .. } => {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")

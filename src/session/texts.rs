@@ -7,6 +7,7 @@ use clover_event::payload::PrivateRef;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
+use clover_ground::seal::OpenedBlob;
 use clover_ground::seal::SubjectKey;
 use clover_ledger::Ledger;
 use clover_store::Vault;
@@ -65,6 +66,24 @@ impl Texts<'_> {
     /// # Errors
     /// What is missing, in words.
     pub fn opened(&mut self, private: &PrivateRef) -> Result<String, String> {
+        let opened = self.opened_bytes(private)?;
+        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
+        Ok(text.to_owned())
+    }
+
+    /// Whether the key of a subject is at hand.
+    ///
+    /// # Errors
+    /// When the vault cannot be read.
+    pub fn has_key(&mut self, subject: &Digest) -> Result<bool, String> {
+        Ok(self.key(subject)?.is_some())
+    }
+
+    /// Private bytes, with the salt of their commitment, which they have.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn opened_bytes(&mut self, private: &PrivateRef) -> Result<OpenedBlob, String> {
         let stored = self.ledger.store().reader().blob(&private.blob.blake3);
         let stored = stored
             .map_err(|error| error.to_string())?
@@ -73,8 +92,10 @@ impl Texts<'_> {
             return Err(self.without_key(&private.subject));
         };
         let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
-        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
-        Ok(text.to_owned())
+        if opened.commitment() != private.commitment {
+            return Err("its text is not the one that was recorded".to_owned());
+        }
+        Ok(opened)
     }
 }
 

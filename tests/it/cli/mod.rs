@@ -14,6 +14,7 @@ mod bundle_claims;
 mod bundled;
 mod calibrate;
 mod carded;
+mod cassettes;
 mod cast;
 mod charged;
 mod claims;
