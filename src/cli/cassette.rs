@@ -7,6 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
+use crate::cli::ports;
 use crate::event::id::RunId;
 use crate::ground::ambient;
 use crate::model::simulate::Tape;
@@ -29,7 +30,7 @@ pub(super) enum Verb {
     /// Write a run's asks and answers to a new file, from the ledger and its vault
     #[command(
         override_usage = "clover cassette export <RUN> -o <FILE> [--rows <PATH>]",
-        after_help = "The file holds private texts, and its owner alone may read it. Where a text was erased or is not here,\nnothing is written: exit 12 names the calls.\n\nExample:\n  clover cassette export run-7 -o run-7.jsonl"
+        after_help = "It holds private texts, so a custodian signs data.read first, and the file's owner alone may read it.\nWhere a text was erased or is not here, nothing is written: exit 12 names the calls.\n\nExample:\n  clover cassette export run-7 -o run-7.jsonl"
     )]
     Export(CassetteExportArgs),
     /// Say what a cassette holds, and whether each line has the form
@@ -77,7 +78,10 @@ pub(super) fn run_id(text: &str) -> Result<RunId, CliError> {
 
 fn export(ctx: &mut Ctx<'_>, args: &CassetteExportArgs) -> Result<View, CliError> {
     let run = run_id(&args.run)?;
-    let (home, ledger) = home::open_to_read(ctx)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    if ledger.is_slate() {
+        return Err(ports::first_on_record());
+    }
     let basis = RunBasis::of(&ledger, &run)?;
     let rows = if args.rows.is_empty() {
         Vec::new()
@@ -92,7 +96,8 @@ fn export(ctx: &mut Ctx<'_>, args: &CassetteExportArgs) -> Result<View, CliError
         return Err(CliError::refused(message, HELP));
     }
     let run = run.to_string();
-    match tape::export(&home, &ledger, &basis, rows, &path)? {
+    let exported = tape::export(&mut ctx.ports(), (&home, &mut ledger), &basis, rows, &path)?;
+    match exported {
         CassetteExport::Missing(missing) => Ok(views::incomplete(run, &missing)),
         CassetteExport::Written(calls, ordered) => {
             let file = args.out.display().to_string();

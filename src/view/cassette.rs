@@ -109,7 +109,7 @@ pub fn incomplete(run: String, missing: &[MissingCall]) -> View {
         facts.run
     ));
     (view.verdict, view.exit) = ("incomplete", Exit::Inconclusive);
-    view
+    view.with_next("the same command with --rows PATH, the file that was judged, where rows were missed")
 }
 
 /// What a cassette holds, where all of it has the form.

@@ -487,15 +487,21 @@ pub fn replayed(
                 Ok(())
             })?;
         }
-        None => tape::calls(ledger, &basis.run, |_, said| {
+        None => {
+            let places = tape.places()?;
+            tape::calls(ledger, &basis.run, |_, said| {
             match tape.call(said) {
-                Ok(call) => calls.take(0, call),
+                Ok(call) => {
+                    let place = places.get(&said.ask).copied();
+                    calls.take(0, CassetteCall { place, ..call });
+                }
                 Err(why) => {
                     gone.insert((said.ask, said.nth.value()), why);
                 }
             }
             Ok(())
-        })?,
+        })?;
+        }
     }
     let mut walk = Walk {
         order: calls.order(),

@@ -6,14 +6,18 @@ use std::path::Path;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::RunId;
+use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
+use clover_event::payload::Role;
 use clover_event::payload::endpoint::Dialect;
 use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::CallRecorded;
 use clover_event::payload::model_terms::PriceMode;
 use clover_event::payload::model_terms::PriceRow;
+use clover_event::payload::record::ReadOutcome;
 use clover_ground::ambient::NewPrivateFile;
 use clover_ground::digest::Digest;
+use clover_ledger::Command;
 use clover_ledger::History;
 use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
@@ -28,6 +32,8 @@ use clover_workflow::ask::plan_file;
 use clover_workflow::import::ImportRow;
 use clover_workflow::judge::run;
 
+use crate::append;
+use crate::custody::reads;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::held;
@@ -35,6 +41,9 @@ use crate::judge::error::JudgingError;
 use crate::judge::live::count;
 use crate::judge::registration;
 use crate::listing;
+use crate::ports::KeyNeed;
+use crate::ports::Notice;
+use crate::ports::Ports;
 use crate::texts::Texts;
 
 /// A run, and what its calls are read by.
@@ -220,7 +229,7 @@ impl<'l> TapeReader<'l> {
 
     /// The prompt and the response that an ask was about.
     fn asked(&mut self, of: &AskedTexts) -> Result<(String, String), String> {
-        let nowhere = "its texts stand in no row here: --rows PATH names the file that was judged";
+        let nowhere = "its texts stand in no row of this ledger";
         match self.places.get(&pair(of)).ok_or(nowhere)? {
             TextPlace::Row(at) => {
                 let row = self.rows.get(*at);
@@ -277,6 +286,16 @@ impl<'l> TapeReader<'l> {
         Ok(self.pepper.filter(|_| is_own))
     }
 
+    /// The places of asks, as [`TapeReader::order`] finds them.
+    pub(super) fn places(&self) -> Result<BTreeMap<Digest, Count>, SessionError> {
+        let mut asks = Vec::new();
+        calls(self.ledger, &self.basis.run, |_, said| {
+            asks.push((said.ask, said.texts));
+            Ok(())
+        })?;
+        Ok(self.order(&asks))
+    }
+
     /// The places of asks, by their keys on record: in the order of rows, else in that of the log, where that is the one that the
     /// run was opened with.
     fn order(&self, asks: &[(Digest, AskedTexts)]) -> BTreeMap<Digest, Count> {
@@ -304,24 +323,26 @@ impl<'l> TapeReader<'l> {
     }
 }
 
-/// Writes a run as a cassette to a new file that its owner alone may read. Where a call cannot be read here, nothing is written.
-/// `rows` are rows that were judged and that the ledger does not hold.
-///
-/// # Errors
-/// When the log, the vault or the file fails.
-pub fn export(
-    home: &Home,
-    ledger: &Ledger,
+/// What an export found before anything was written.
+struct FoundCalls {
+    /// Keys of asks with the number and the position of each call, sorted.
+    calls: Vec<(Digest, Count, u64)>,
+    missing: Vec<MissingCall>,
+    places: BTreeMap<Digest, Count>,
+}
+
+/// Reads every call once, so that nothing is written where one is missing.
+fn found(
+    (home, ledger): (&Home, &Ledger),
     basis: &RunBasis,
     rows: Vec<ImportRow>,
-    path: &Path,
-) -> Result<CassetteExport, SessionError> {
+) -> Result<FoundCalls, SessionError> {
     let mut reader = TapeReader::new(home, ledger, basis, rows)?;
-    let (mut found, mut missing, mut asks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut sorted, mut missing, mut asks) = (Vec::new(), Vec::new(), Vec::new());
     calls(ledger, &basis.run, |seq, said| {
         asks.push((said.ask, said.texts));
         match reader.call(said) {
-            Ok(call) => found.push((call.key(), call.nth, seq)),
+            Ok(call) => sorted.push((call.key(), call.nth, seq)),
             Err(why) => missing.push(MissingCall {
                 seq,
                 ask: said.ask,
@@ -330,13 +351,44 @@ pub fn export(
         }
         Ok(())
     })?;
-    if !missing.is_empty() {
-        return Ok(CassetteExport::Missing(missing));
+    sorted.sort_unstable();
+    Ok(FoundCalls {
+        calls: sorted,
+        missing,
+        places: reader.order(&asks),
+    })
+}
+
+/// Writes a run as a cassette to a new file that its owner alone may read; that a custodian's key read private texts is on record
+/// before. Where a call cannot be read here, nothing is written. `rows` are rows that were judged and that the ledger does not hold.
+///
+/// # Errors
+/// [`SessionError::Port`] without a custodian's key, and when the log, the vault or the file fails.
+///
+/// # Panics
+/// Never: the name of a run is a text.
+pub fn export(
+    ports: &mut dyn Ports,
+    (home, ledger): (&Home, &mut Ledger),
+    basis: &RunBasis,
+    rows: Vec<ImportRow>,
+    path: &Path,
+) -> Result<CassetteExport, SessionError> {
+    let all = found((home, ledger), basis, rows.clone())?;
+    if !all.missing.is_empty() {
+        return Ok(CassetteExport::Missing(all.missing));
     }
-    let places = reader.order(&asks);
-    found.sort_unstable();
     let mut file = NewPrivateFile::create(path)?;
-    for (.., seq) in &found {
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::DataRead))?;
+    let purpose = Text::new(format!("cassette of {}", basis.run.said.run));
+    let purpose = purpose.expect("BUG: the name of a run is a text");
+    let reader = (signer.id(), Some(Role::Custodian));
+    let read = reads::read(reads::PRIVATE, ReadOutcome::Allowed, purpose, reader, None);
+    let command = Command::new(read, Some(basis.run.experiment.clone()));
+    let appended = append::append(ports, ledger, &[command], &signer)?;
+    ports.notice(Notice::ReadRecorded(appended[0].seq));
+    let mut reader = TapeReader::new(home, ledger, basis, rows)?;
+    for (.., seq) in &all.calls {
         let read = ledger.entry(*seq)?.map(|read| read.event.payload);
         let Some(Payload::CallRecorded(said)) = read else {
             continue;
@@ -345,12 +397,12 @@ pub fn export(
             judge: said.judge.clone(),
             what,
         })?;
-        let place = places.get(&said.ask).copied();
+        let place = all.places.get(&said.ask).copied();
         file.write(&CassetteCall { place, ..call }.to_line())?;
     }
     file.finish()?;
     Ok(CassetteExport::Written(
-        found.len() as u64,
-        !places.is_empty(),
+        all.calls.len() as u64,
+        !all.places.is_empty(),
     ))
 }

