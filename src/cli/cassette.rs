@@ -30,7 +30,7 @@ pub(super) enum Verb {
     /// Write a run's asks and answers to a new file, from the ledger and its vault
     #[command(
         override_usage = "clover cassette export <RUN> -o <FILE> [--rows <PATH>]",
-        after_help = "It holds private texts, so a custodian signs data.read first, and the file's owner alone may read it.\nWhere a text was erased or is not here, nothing is written: exit 12 names the calls.\n\nExample:\n  clover cassette export run-7 -o run-7.jsonl"
+        after_help = "It holds private texts: a custodian signs data.read first, and the file is its owner's alone.\nWhere a text was erased or is not here, nothing is written: exit 12 names the calls.\n\nExample:\n  clover cassette export run-7 -o run-7.jsonl"
     )]
     Export(CassetteExportArgs),
     /// Say what a cassette holds, and whether each line has the form

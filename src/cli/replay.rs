@@ -36,7 +36,7 @@ schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12,
 nothing differs, and something cannot be computed again, because an input was erased or is\n\
 not here, or nobody recorded it. What a person decided counts for neither.\n\
 A run of a judge behind HTTP: every event of it, from its asks and answers (schema/ENDPOINTS.md).\n\n\
-Example:\n  clover replay --all\n  clover replay 4127 --explain\n  clover replay run-7 --cassette run-7.jsonl";
+Example:\n  clover replay 4127 --explain\n  clover replay run-7 --cassette run-7.jsonl";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -358,7 +358,7 @@ fn runs_that_end_in_other_ways_are_the_same_again() {
     let other = r#"{"when":{"nth":"5.."},"do":{"model":"m-9"}}"#;
     let cases: [(&str, &str, &str, &str, i32); 4] = [
         ("", "free", "", "completed", 0),
-        ("", "paid", " --cap-usd 0.005", "capped", 11),
+        ("", "paid", " --cap-usd 0.002", "capped", 11),
         (other, "paid", "", "stopped", 11),
         (r#"{"do":{"delay_ms":60}}"#, "paid", " killed", "stopped", 0),
     ];
