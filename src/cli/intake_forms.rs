@@ -16,6 +16,7 @@ use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::ImportRow;
 use crate::workflow::import::ImportRows;
+use crate::workflow::import::csv;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::labels;
 use crate::workflow::import::row;
@@ -74,7 +75,7 @@ pub(super) fn rows(
 ) -> Result<ImportRows, ImportError> {
     let file = path.display().to_string();
     if matches!(FileForm::of(bytes), FileForm::Csv | FileForm::LangfuseTable) {
-        return import::csv::rows(&file, bytes, map, how);
+        return csv::rows(&file, bytes, map, how);
     }
     let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
     let how = How {
@@ -186,6 +187,8 @@ pub(super) fn wrong(
         return with_place(failed, error);
     }
     let is_missing = error.what.contains("found none; there are ");
+    let lacking = error.what.strip_prefix(csv::NO_COLUMN);
+    let lacking = lacking.and_then(|rest| rest.split(':').next());
     let failed = CliError::input(error.to_string(), help(verb));
     let option = error.field.as_deref().filter(|of| of.starts_with("--"));
     let has_no_policy = error.field.as_deref() == Some(row::TARGET_POLICY)
@@ -212,6 +215,18 @@ pub(super) fn wrong(
         }
         None if has_no_policy && matches!(verb, Verb::Tool(_)) => {
             failed.with_next("the same command with --policy ID")
+        }
+        None if let Some(fields) = lacking => {
+            let fields: Vec<&str> = fields.split(", ").collect();
+            let map = intake_verbs::suggested(bytes, &fields);
+            let one = if map.contains(&format!("{}=NAME", row::TARGET_POLICY)) {
+                ", or --policy ID for a file of one policy"
+            } else {
+                ""
+            };
+            failed.with_next(format!(
+                "the same command with --map {map}, where these are the columns{one}"
+            ))
         }
         None if is_missing && !matches!(verb, Verb::Cje | Verb::Logged | Verb::Tool(_)) => {
             let field = error.field.as_deref().unwrap_or_default();

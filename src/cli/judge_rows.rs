@@ -87,7 +87,10 @@ fn model(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<Model,
     }
     let name = Text::new(common.model.as_str());
     let name = name.ok_or_else(|| CliError::usage("--model: expected a text", HELP))?;
-    Ok(Model::Program(name, program::digest(ctx, &common.command)?))
+    Ok(Model::Program(
+        name,
+        program::digest(ctx, "judge", &common.command)?,
+    ))
 }
 
 /// The name that stands for the built-in judge.

@@ -287,7 +287,7 @@ fn check(ctx: &mut Ctx<'_>, args: &PatchCheckArgs, leaves: bool) -> Result<View,
             command: args.command.clone(),
             ..Program::default()
         };
-        program::digest(ctx, &program.command)?;
+        program::digest(ctx, "judge", &program.command)?;
         program::same_files(ctx, &asking.registered, &program)?;
     }
     let place = (args.file.as_path(), Some(name.as_str()));

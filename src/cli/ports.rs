@@ -40,6 +40,7 @@ use crate::session::ports::Work;
 use crate::view::Exit;
 use crate::view::iterate::reach as reaches;
 use crate::view::judge_ask::dollars;
+use crate::view::judge_ask::late_rows;
 use crate::view::key::fingerprint;
 use crate::view::text::thousands;
 use crate::workflow::judge::Judge;
@@ -346,8 +347,9 @@ fn asked(question: &Question, outlook: &str) -> String {
         Question::Spend {
             account,
             asks,
+            late,
             most,
-        } => spend(account.as_deref(), (*asks, *most)),
+        } => spend(account.as_deref(), (*asks, *most), *late),
         Question::StopRun {
             account,
             held_asks,
@@ -398,15 +400,14 @@ fn erasure(subject: &Digest, answers: u64) -> String {
 }
 
 /// Whether a model is asked so often, for so much.
-fn spend(account: Option<&str>, (asks, most): (u64, u64)) -> String {
+fn spend(account: Option<&str>, (asks, most): (u64, u64), late: u64) -> String {
     let asks = thousands(asks);
-    match account {
-        Some(account) => {
-            let most = dollars(most);
-            format!("send {asks} asks that may cost {account} up to {most}")
-        }
-        None => format!("send {asks} asks"),
-    }
+    let paid = account.map_or_else(String::new, |account| {
+        let most = dollars(most);
+        format!(" that may cost {account} up to {most}")
+    });
+    let late = late_rows(late).map_or_else(String::new, |late| format!("; {late}"));
+    format!("send {asks} asks{paid}{late}")
 }
 
 /// Whether a run ends though asks are left.

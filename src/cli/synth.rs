@@ -32,6 +32,8 @@ use crate::workflow::synth::view::OptimizerView;
 const RUN_HELP: &str = "clover synth run --help";
 /// Seconds that an optimizer may take for an answer.
 const PATIENCE: u64 = 300;
+/// How long an optimizer whose output ended may take to end itself.
+const END_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -146,7 +148,11 @@ impl Optimizer for OptimizerProgram {
         match child.hear(self.limit) {
             Heard::Line(line) => Ok(line.into_bytes()),
             Heard::Late => Err(format!("none within {} s", self.limit.as_secs())),
-            Heard::Ended => Err(format!("{program} ended without a line of JSON")),
+            Heard::Ended => {
+                let end = child.finish(END_WAIT);
+                let end = end.map_or(String::new(), |words| format!(": {words}"));
+                Err(format!("{program} ended without a line of JSON{end}"))
+            }
         }
     }
 }
@@ -169,7 +175,7 @@ fn go(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<View, CliError> {
     } else {
         let words = args.optimizer.split_whitespace().map(str::to_owned);
         let words: Vec<String> = words.collect();
-        let files = program::digest(ctx, &words)?;
+        let files = program::digest(ctx, "optimizer", &words)?;
         let name = key::text("optimizer", &args.optimizer)?;
         let model = command::model(&name, files.as_ref());
         let asked = OptimizerProgram {

@@ -159,6 +159,13 @@ impl ExperimentRows {
         }
     }
 
+    /// Whether a row that is scored now comes late: a label of its policy can be read. A row of a new prompt counts yet, where
+    /// a design that is registered afterwards draws it.
+    pub fn is_late_now(&self, policy: &PolicyId) -> bool {
+        let of = self.by_policy.get(policy);
+        of.is_some_and(|of| of.first_label.is_some())
+    }
+
     /// Rows of a policy that do not count, by a judge.
     pub fn late(&self, policy: &PolicyId, judge: &JudgeId) -> Option<&BTreeMap<String, LateRow>> {
         let of = self.by_policy.get(policy)?.by_judge.get(judge)?;

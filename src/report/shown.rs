@@ -47,8 +47,13 @@ pub fn title(text: &str) -> String {
 /// A table of a bundle with heads in the words of today.
 pub fn table(of: &Table) -> Table {
     let mut of = of.clone();
-    for column in of.columns.iter_mut().filter(|column| column.head == "gate") {
-        column.head = "criterion";
+    for column in &mut of.columns {
+        column.head = match column.head {
+            "gate" => "criterion",
+            // Recorded values are the risk of the candidate less that of the baseline.
+            "risk improvement" => "risk change (negative is better)",
+            head => head,
+        };
     }
     of
 }

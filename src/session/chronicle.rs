@@ -19,6 +19,7 @@ use clover_ledger::write_stored;
 
 /// Kinds that come by thousands: a report counts them, and a trail sets neighbours of one kind on one line.
 pub const BULK: &[Kind] = &[
+    Kind::CallRecorded,
     Kind::EvidenceRecorded,
     Kind::GateObserved,
     Kind::LabelRecorded,
@@ -26,6 +27,7 @@ pub const BULK: &[Kind] = &[
     Kind::LabelSealed,
     Kind::LogprobRecorded,
     Kind::OrderListed,
+    Kind::ScoreMissed,
     Kind::ScoreRecorded,
     Kind::ScoreReplayed,
     Kind::SealAccepted,

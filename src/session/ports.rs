@@ -224,6 +224,8 @@ pub enum Question {
         account: Option<String>,
         /// How many asks.
         asks: u64,
+        /// Rows of them whose policy has labels that can be read: their scores count in no value as things stand.
+        late: u64,
         /// What they may cost at most, in millionths of a dollar.
         most: u64,
     },

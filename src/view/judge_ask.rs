@@ -49,6 +49,8 @@ pub struct JudgeAskCounts {
     pub details: BTreeMap<String, u64>,
     /// What the endpoint said last of an ask that came to nothing.
     pub complaint: Option<String>,
+    /// Rows that were asked about once a label of their policy could be read: their scores count in no value as things stand.
+    pub late: u64,
 }
 
 fn exit(of: &LiveCounts) -> Exit {
@@ -65,6 +67,18 @@ fn exit(of: &LiveCounts) -> Exit {
 pub fn dollars(micro: u64) -> String {
     let micro = i64::try_from(micro).ok().and_then(Micro::new);
     micro.map_or_else(|| "more".to_owned(), |of| format!("${of}"))
+}
+
+/// What rows that come late are worth; `None` where none do.
+pub fn late_rows(late: u64) -> Option<String> {
+    (late > 0).then(|| {
+        let rows = if late == 1 { "row is" } else { "rows are" };
+        format!(
+            "{} {rows} of policies whose labels can be read already, so these scores count in no value, unless a label design \
+             of later draws their prompts",
+            thousands(late)
+        )
+    })
 }
 
 /// Why a run stopped: where another model answered, which one.
@@ -141,6 +155,7 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         stopped: counts.stopped.map(|reason| why(reason, counts)),
         details: counts.details.clone(),
         complaint: counts.complaint.clone(),
+        late: counts.late,
     };
     let mut view = View::of(&facts);
     view.exit = exit(counts);
@@ -162,6 +177,12 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         ("charged", dollars(facts.settled_usd_micro)),
     ]);
     unanswered(&mut view, &facts);
+    if let Some(late) = late_rows(facts.late) {
+        view.sentence(format!("{late}."));
+    }
+    if counts.stopped == Some(StopReason::Mismatched) {
+        view.sentence("The plan of a judge stands for good. To take the model that answers, name it as pin in the plan of another judge.");
+    }
     if facts.end == Some(RunEnd::Capped) {
         view.sentence("The account or the cap has no room for the next ask.");
         view.next = vec!["clover budget list".to_owned()];
@@ -205,6 +226,12 @@ pub struct JudgeAskOutlook {
     pub left_usd_micro: Option<u64>,
     /// The most that the run may cost, in millionths of a dollar.
     pub cap_usd_micro: Option<u64>,
+    /// Rows to be asked about whose policy has labels that can be read: their scores count in no value as things stand.
+    pub late: u64,
+    /// The run that would go on; `null` where a new one would be opened.
+    pub open_run: Option<String>,
+    /// What that run holds of the account, in millionths of a dollar.
+    pub held_usd_micro: u64,
 }
 
 /// What a run would ask and cost; nothing was sent.
@@ -224,6 +251,9 @@ pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
         account: of.account.as_ref().map(|(name, _)| name.clone()),
         left_usd_micro: of.account.as_ref().map(|(_, left)| *left),
         cap_usd_micro: of.cap,
+        late: of.late,
+        open_run: of.open.as_ref().map(|(run, _)| run.to_string()),
+        held_usd_micro: of.open.as_ref().map_or(0, |(_, held)| *held),
     };
     let whence = if facts.calls > 0 {
         format!("as its {} calls on record had", thousands(facts.calls))
@@ -270,7 +300,22 @@ pub fn foreseen(judge: JudgeId, plan: &JudgePlan, of: &LiveOutlook) -> View {
         ));
     }
     let mut view = View::of(&facts).with_verdict("dry_run");
+    if let Some(run) = &facts.open_run {
+        let held = facts.held_usd_micro;
+        let held = if held > 0 {
+            let held = dollars(held);
+            format!(
+                "; it holds {held}, and asks of that hold are charged in full: nobody knows whether they were sent"
+            )
+        } else {
+            String::new()
+        };
+        pairs.push(("goes on", format!("{run} is open{held}")));
+    }
     view.pairs(pairs);
+    if let Some(late) = late_rows(facts.late) {
+        view.sentence(format!("{late}."));
+    }
     view.sentence("Nothing was sent and nothing is on record.");
     let most = of.cost.map_or(0, |[_, most]| most);
     let room = of.account.as_ref().map_or(u64::MAX, |(_, left)| *left);

@@ -438,7 +438,10 @@ pub fn objective(
     let gates = said.answers.iter();
     let gates = gates.map(|of| format!("{} {}", of.gate, shown::word(of.verdict)));
     view.pairs([
-        ("risk improvement", said.risk_improve.to_string()),
+        (
+            "risk change",
+            format!("{} (negative is better)", said.risk_improve),
+        ),
         ("criteria", gates.collect::<Vec<_>>().join("  ")),
         ("receipt", receipt.0.to_hex()),
     ]);

@@ -3,12 +3,15 @@
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
 use crate::event::payload::custody::Separation;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::assumptions::Standing;
 use crate::projection::runs::ModelRun;
 use crate::projection::runs::ModelRuns;
+use crate::projection::synths::SynthRun;
+use crate::projection::synths::Synths;
 use crate::session::expiry::DatedThing;
 use crate::session::expiry::ExpiryList;
 use crate::view::View;
@@ -19,6 +22,7 @@ use crate::view::budget::AccountRow;
 use crate::view::experiment;
 use crate::view::experiment::ExperimentRow;
 use crate::view::text::thousands;
+use crate::workflow::judge::command;
 
 /// Keys by whether they may sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +82,8 @@ pub struct Status {
     pub budgets: Vec<AccountRow>,
     /// Runs of models that were opened and not closed.
     pub open_runs: Vec<OpenRunRow>,
+    /// Runs of optimizers that were opened and not ended: nothing is sealed in their iterations.
+    pub open_synths: Vec<OpenSynthRow>,
     /// Assumptions that fail.
     pub failing: Vec<FailingRow>,
     /// Experiments that a read has tainted.
@@ -118,6 +124,34 @@ impl OpenRunRow {
             left: run.left(),
             held: run.hold.as_ref().map_or(0, |of| of.amount),
             charged: run.settled,
+            opened_seq: run.seq,
+        }
+    }
+}
+
+/// A run of an optimizer that was opened and not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OpenSynthRow {
+    /// Its name.
+    pub run: String,
+    /// Its iteration.
+    pub iteration: IterationId,
+    /// What writes candidates.
+    pub optimizer: String,
+    /// Rounds that were answered.
+    pub rounds: u64,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+}
+
+impl OpenSynthRow {
+    fn of(run: &SynthRun) -> Self {
+        Self {
+            run: run.said.run.to_string(),
+            iteration: run.said.iteration.clone(),
+            optimizer: run.said.model.as_str().to_owned(),
+            rounds: run.returned,
             opened_seq: run.seq,
         }
     }
@@ -196,6 +230,11 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
             let open = runs.filter(|of| of.end.is_none());
             open.map(OpenRunRow::of).collect()
         },
+        open_synths: {
+            let runs = state.fold::<Synths>().by_id.values();
+            let open = runs.filter(|of| of.end.is_none());
+            open.map(OpenSynthRow::of).collect()
+        },
         failing: {
             let failing = failing.iter().map(|of| FailingRow {
                 code: of.code.to_string(),
@@ -257,8 +296,14 @@ fn doubts(facts: &Status, state: &State) -> Vec<(&'static str, String)> {
             of.run, of.judge
         )
     });
+    let synths = facts.open_synths.iter();
+    let synths = synths.map(|of| {
+        let optimizer = command::name(&of.optimizer);
+        format!("{} of {optimizer} is open in {}", of.run, of.iteration)
+    });
     let lines = [
         ("runs", runs.collect()),
+        ("optimizers", synths.collect()),
         ("assumed", failing),
         ("access", access::taint_lines(state)),
         ("overdue", overdue.collect()),

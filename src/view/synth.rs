@@ -10,6 +10,7 @@ use crate::event::payload::predicate::Criterion;
 use crate::event::payload::synth_runs::AnswerState;
 use crate::event::payload::synth_runs::CandidateCode;
 use crate::event::payload::synth_runs::LeakTest;
+use crate::event::payload::synth_runs::OptimizerKind;
 use crate::event::payload::synth_runs::SynthCandidate;
 use crate::event::payload::synth_runs::SynthEnd;
 use crate::ground::digest::Digest;
@@ -21,8 +22,10 @@ use crate::projection::iterations::record::SynthRecord;
 use crate::projection::synths::Synths;
 use crate::projection::synths::is_passing;
 use crate::rubric::Patch;
+use crate::session::iterate::synth;
 use crate::session::iterate::synth::SynthOutcome;
 use crate::view::View;
+use crate::workflow::judge::command;
 use crate::workflow::synth::progress::Progress;
 use crate::workflow::synth::view::OptimizerView;
 
@@ -201,6 +204,23 @@ fn names(patches: &[PatchId]) -> String {
     }
 }
 
+/// The command that goes on with an open run.
+fn goes_on(facts: &SynthRunShown, optimizer: OptimizerKind) -> String {
+    let id = shell::word(&facts.iteration);
+    let mut words = vec![format!("clover synth run {id}")];
+    if optimizer == OptimizerKind::Command {
+        let program = command::name(&facts.optimizer);
+        words.push(format!("--optimizer {}", shell::word(program)));
+    }
+    if facts.k != synth::K {
+        words.push(format!("-k {}", facts.k));
+    }
+    if facts.rounds_max != synth::ROUNDS {
+        words.push(format!("--rounds {}", facts.rounds_max));
+    }
+    words.join(" ")
+}
+
 /// One run.
 pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
     let facts = facts(record, run);
@@ -254,7 +274,10 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
     }
     let id = shell::word(&facts.iteration);
     view.next = match facts.end {
-        None => vec![format!("clover synth run {id}")],
+        None => vec![
+            goes_on(&facts, run.opened.said.optimizer),
+            format!("clover synth stop {}", shell::word(&facts.run)),
+        ],
         Some(_) if facts.proposed.is_empty() => vec![format!("clover iterate show {id}")],
         Some(_) => vec![format!("clover iterate run {id}")],
     };

@@ -69,16 +69,17 @@ fn is_runner(program: &str) -> bool {
 }
 
 /// The digest of the files among the words of a command, in their order: the program as it is now. Where no word is a file,
-/// it is that of the file which `PATH` has for the program, unless that one runs others. `None` where there is none.
+/// it is that of the file which `PATH` has for the program, unless that one runs others. `None` where there is none. `whose` names it in refusals: `judge` or `optimizer`.
 ///
 /// # Errors
 /// A program or a script that is not there: a judge must not be known by a program that nobody has.
 pub(in crate::cli) fn digest(
     ctx: &mut Ctx<'_>,
+    whose: &str,
     command: &[String],
 ) -> Result<Option<Digest>, CliError> {
     if let Some(word) = missing(ctx, command) {
-        let message = format!("the judge's program: no file {word}");
+        let message = format!("the {whose}'s program: no file {word}");
         return Err(CliError::not_found(
             message,
             "the same command with the file's right name",
@@ -86,7 +87,7 @@ pub(in crate::cli) fn digest(
     }
     let named = command.first().filter(|program| !program.contains('/'));
     if let Some(program) = named.filter(|program| !process::is_there(program, ctx.folder())) {
-        let message = format!("the judge's program: no {program} in any folder of PATH");
+        let message = format!("the {whose}'s program: no {program} in any folder of PATH");
         return Err(CliError::not_found(
             message,
             "the same command with the program's path",
@@ -117,7 +118,7 @@ pub(in crate::cli) fn same_files(
     let Some(registered) = command::files(judge.model.as_str()) else {
         return Ok(());
     };
-    let found = digest(ctx, &program.command)?.map(|files| files.to_hex());
+    let found = digest(ctx, "judge", &program.command)?.map(|files| files.to_hex());
     if found.as_deref() == Some(registered) {
         return Ok(());
     }

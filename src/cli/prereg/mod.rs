@@ -132,7 +132,7 @@ pub(super) struct PreregSignArgs {
     /// The custodian's key, where several may countersign
     #[arg(long, value_name = "FILE|NAME", requires = "countersign")]
     pub custodian: Option<String>,
-    /// Do not ask before it takes all that its family has left
+    /// Do not ask before all of a family's alpha, or a plan that nothing can meet
     #[arg(long)]
     pub yes: bool,
     /// Print the canonical unsigned body and append nothing
@@ -273,18 +273,24 @@ fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a ManifestRecor
 
 fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
     let plan = plan::load(ctx, &args.file)?;
-    plan.refuse_faults()?;
+    let report = plan.refuse_faults()?;
     let basis: Vec<_> = draft::basis(ctx, &args.file, &plan.manifest)?
         .into_iter()
         .collect();
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
-    if let Some(share) = whole_alpha(ledger.state(), &plan.manifest).filter(|_| !args.dry_run) {
+    let question = whole_alpha(ledger.state(), &plan.manifest)
+        .map(|share| whole_alpha_question(&plan.manifest, &share))
+        .or_else(|| {
+            let known = ledger.state().fold::<Manifests>();
+            let is_new = known.of_digest(plan.manifest.digest()).is_none();
+            unmet_question(&plan.manifest, &report.unmet).filter(|_| is_new)
+        });
+    if let Some(question) = question.filter(|_| !args.dry_run) {
         let of = (plan.manifest.clone(), basis.as_slice());
         let (ports, rehearsal) = (&mut ctx.ports(), Intent::Rehearse);
         // What the rules refuse is not asked about.
         if registration::sign(ports, &mut ledger, of, false, rehearsal).is_ok() {
-            let question = whole_alpha_question(&plan.manifest, &share);
             ctx.confirm(&question, args.yes, "the same command with")?;
         }
     }
@@ -305,6 +311,17 @@ fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
     };
     let of = (&done.manifest, done.digest);
     Ok(sign::signed(answer, &ledger, of, &args.file))
+}
+
+/// What is asked before a plan under which nothing can be decided; `None` where every criterion can be met.
+fn unmet_question(manifest: &Manifest, unmet: &[String]) -> Option<String> {
+    let criteria = unmet.join("; ");
+    (!unmet.is_empty()).then(|| {
+        format!(
+            "sign {}, under which no candidate meets every criterion: {criteria}",
+            manifest.manifest
+        )
+    })
 }
 
 /// What is asked before a plan leaves nothing to the members of its family that may still join.

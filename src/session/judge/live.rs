@@ -110,6 +110,8 @@ pub struct LiveCounts {
     pub stopped: Option<StopReason>,
     /// How it ended; none where it can go on.
     pub end: Option<RunEnd>,
+    /// Rows that were asked about once a label of their policy could be read.
+    pub late: u64,
     /// Asks that came to nothing yet.
     pub left: u64,
     /// Rows whose ask came to no answer.
@@ -276,7 +278,8 @@ pub fn outlook(
 ) -> Result<LiveOutlook, SessionError> {
     let of = start(home, ledger, &mut assignment, terms)?;
     let money = (terms, of.tariff.as_ref());
-    live_outlook::of_rows(ledger, assignment.judge(), &of.sorted, money)
+    let place = (&assignment.experiment, of.open.as_ref());
+    live_outlook::of_rows(ledger, assignment.judge(), &of.sorted, money, place)
 }
 
 /// Asks the judge of an assignment about every row that has no score of it yet.
@@ -300,6 +303,7 @@ pub fn run(
     } = start(home, ledger, &mut assignment, &terms.asks)?;
     let mut counts = LiveCounts {
         already: sorted.already,
+        late: sorted.late(ledger, &experiment),
         missed_before: sorted.missed_before,
         pin: plan.pin.clone(),
         ..LiveCounts::default()
@@ -307,7 +311,7 @@ pub fn run(
     if sorted.is_done() && open.is_none() {
         return Ok(counts);
     }
-    consent(ports, &sorted, &terms, tariff.as_ref())?;
+    consent(ports, (&sorted, counts.late), &terms, tariff.as_ref())?;
     let scorer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::CallRecorded))?;
     spender(ledger, &scorer, tariff.as_ref())?;
     let registered = match assignment.standing(ledger)? {
@@ -434,10 +438,10 @@ fn spender(ledger: &Ledger, scorer: &Signer, tariff: Option<&Tariff>) -> Result<
     Err(JudgingError::NoSpender { account, spenders }.into())
 }
 
-/// More than a thousand asks, or more than a dollar, needs a yes.
+/// More than a thousand asks, or more than a dollar, needs a yes; so does any money for rows that come late.
 fn consent(
     ports: &mut dyn Ports,
-    rows: &LiveRows,
+    (rows, late): (&LiveRows, u64),
     terms: &LiveTerms<'_>,
     tariff: Option<&Tariff>,
 ) -> Result<(), SessionError> {
@@ -446,6 +450,7 @@ fn consent(
     let most = bounds.fold(0, u64::saturating_add);
     let most = terms.asks.cap.map_or(most, |cap| most.min(cap.value()));
     let is_small = most <= UNASKED_USD_MICRO && (asks <= UNASKED_MAX || tariff.is_none());
+    let is_small = is_small && (late == 0 || tariff.is_none());
     if terms.yes || is_small {
         return Ok(());
     }
@@ -453,6 +458,7 @@ fn consent(
     ports.ask(&Question::Spend {
         account,
         asks,
+        late,
         most,
     })?;
     Ok(())

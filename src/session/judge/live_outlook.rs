@@ -3,11 +3,14 @@
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::calls::TokenCounts;
+use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
+use clover_event::id::RunId;
 use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_projection::budgets::Budgets;
+use clover_projection::runs::ModelRun;
 
 use crate::append;
 use crate::error::SessionError;
@@ -42,6 +45,10 @@ pub struct LiveOutlook {
     pub account: Option<(String, u64)>,
     /// The most that the run may cost.
     pub cap: Option<u64>,
+    /// Rows to be asked about whose policy has labels that can be read: their scores count in no value as things stand.
+    pub late: u64,
+    /// The run that would go on, and what it holds in millionths of a dollar.
+    pub open: Option<(RunId, u64)>,
 }
 
 /// Tokens of calls of a judge that were answered: how many calls, and their input and output.
@@ -90,6 +97,7 @@ pub(super) fn of_rows(
     judge: &JudgeId,
     rows: &LiveRows,
     (terms, tariff): (&AskTerms<'_>, Option<&Tariff>),
+    (experiment, open): (&ExperimentId, Option<&ModelRun>),
 ) -> Result<LiveOutlook, SessionError> {
     let (calls, tokens) = tokens(ledger, judge, (rows, terms.plan.max_output_tokens))?;
     let bounds = rows.asks.iter().map(|of| of.bound.value());
@@ -116,6 +124,11 @@ pub(super) fn of_rows(
         calls,
         cap: terms.cap.map(Count::value),
         cost,
+        late: rows.late(ledger, experiment),
+        open: open.map(|of| {
+            let held = of.hold.as_ref().map_or(0, |hold| hold.amount);
+            (of.said.run.clone(), held)
+        }),
         missed_before: rows.missed_before,
         tokens,
     })

@@ -16,6 +16,7 @@ use clover_num::Micro;
 use clover_projection::runs;
 use clover_projection::runs::ModelRun;
 use clover_projection::runs::ModelRuns;
+use clover_projection::timely::TimelyRows;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::judged::FencedRow;
@@ -57,6 +58,15 @@ impl LiveRows {
     /// Whether nothing is to be recorded or asked.
     pub(super) fn is_done(&self) -> bool {
         self.asks.is_empty() && self.answered.is_empty() && self.missed.is_empty()
+    }
+
+    /// Rows to be asked about that come late: a label of their policy can be read already.
+    pub(super) fn late(&self, ledger: &Ledger, experiment: &ExperimentId) -> u64 {
+        let rows = ledger.state().fold::<TimelyRows>();
+        let of = rows.by_experiment.get(experiment);
+        let asked = self.asks.iter().flat_map(|ask| &ask.rows);
+        let late = asked.filter(|(row, _)| of.is_some_and(|of| of.is_late_now(&row.policy)));
+        late.count() as u64
     }
 }
 

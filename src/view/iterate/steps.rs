@@ -253,14 +253,9 @@ fn accepted(view: &mut View, of: &Acceptance) -> AcceptedPatches {
             said.result_hash.short().to_string(),
         ]
     });
-    let head = [
-        "rank",
-        "patch",
-        "kappa",
-        "risk improvement",
-        "rubric after it",
-    ];
+    let head = ["rank", "patch", "kappa", "risk change", "rubric after it"];
     view.table(&head, rows);
+    view.sentence("A patch is better where its risk change is negative.");
     AcceptedPatches {
         accepted: of.patches.clone(),
     }

@@ -7,6 +7,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PatchId;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::release::PromptCommitted;
+use crate::event::payload::rubric::PatchProposed;
 use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
@@ -26,7 +27,7 @@ use crate::view::report::iteration;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::fact;
 use crate::view::report::picked::day;
-use crate::view::report::picked::field;
+use crate::workflow::bundle::decided::leaf_change;
 use crate::workflow::bundle::gates;
 use crate::workflow::predicate;
 
@@ -282,16 +283,11 @@ fn proposed<'c>(chronicle: &'c Chronicle, patch: &PatchId) -> Option<&'c Chronic
 fn leaves(entry: &ChronicleEntry) -> Table {
     let columns = [("path", "leaf"), ("op", "change"), ("value", "value")];
     let mut table = Table::new("leaves", "Changed leaves", &columns);
-    let data = serde_json::to_value(&entry.event.payload).unwrap_or_default();
-    for change in data["diff"].as_array().into_iter().flatten() {
-        let value = match field(change, "value") {
-            Cell::Absent => Cell::text(change["value"].to_string()),
-            found => found,
-        };
-        table.row(
-            entry.seq,
-            vec![field(change, "path"), field(change, "op"), value],
-        );
+    let said = entry.event.payload.said::<PatchProposed>();
+    for change in said.into_iter().flat_map(|said| &said.diff) {
+        let (op, value) = leaf_change(change);
+        let cells = [change.path.as_str(), op, &value];
+        table.row(entry.seq, cells.map(Cell::text).to_vec());
     }
     table
 }

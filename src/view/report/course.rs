@@ -9,6 +9,7 @@ use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::payload::Verdict;
 use crate::event::payload::custody::Separation;
+use crate::event::payload::rubric::AuthorKind;
 use crate::event::registry::Signers;
 use crate::ground::sign::KeyId;
 use crate::ledger::State;
@@ -104,6 +105,14 @@ const SINCE: &[Kind] = &[
 /// What was done, about what, and what was said.
 type ActWords = (&'static str, String, String);
 
+/// Who wrote a patch, in words.
+fn author(kind: AuthorKind) -> &'static str {
+    match kind {
+        AuthorKind::Human => "a person",
+        AuthorKind::Llm => "a model or search",
+    }
+}
+
 /// A step from an opening to a deployment.
 fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
     let none = String::new;
@@ -121,7 +130,7 @@ fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         Payload::PatchProposed(said) => (
             "proposed",
             said.patch.to_string(),
-            format!("by a {}", word(&said.author_kind)),
+            format!("by {}", author(said.author_kind)),
         ),
         Payload::ReviewRecorded(said) => (
             "reviewed",

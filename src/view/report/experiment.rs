@@ -33,6 +33,7 @@ use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
 use crate::view::report::made::period;
+use crate::view::report::model_runs;
 use crate::view::report::picked::PickedTable;
 use crate::view::report::values;
 use crate::view::report::values::AnsweredValues;
@@ -82,11 +83,11 @@ const REPORTS: PickedTable = PickedTable {
 };
 
 /// What was begun and how it ended, for one kind of thing.
-struct Tally {
-    what: &'static str,
-    begun: Vec<u64>,
-    ended: u64,
-    says: String,
+pub(super) struct Tally {
+    pub what: &'static str,
+    pub begun: Vec<u64>,
+    pub ended: u64,
+    pub says: String,
 }
 
 /// The report of an experiment. `said` is what `clover estimate` says of the values that are on record.
@@ -273,7 +274,11 @@ fn seqs_of(found: &[(String, &ChronicleEntry)]) -> Vec<u64> {
 }
 
 fn tallies(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> Vec<Tally> {
-    vec![
+    let runs = [
+        model_runs::judges(chronicle),
+        model_runs::optimizers(chronicle),
+    ];
+    let mut all = vec![
         gates(chronicle),
         iterations(chronicle),
         candidates(chronicle),
@@ -283,7 +288,10 @@ fn tallies(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> V
         probes(chronicle, state, experiment),
         charges(chronicle, experiment),
         audits(chronicle),
-    ]
+    ];
+    // Without a model of its own an experiment has nothing to say of them.
+    all.extend(runs.into_iter().filter(|of| !of.begun.is_empty()));
+    all
 }
 
 /// Designs of labels, of which those without a label are open.

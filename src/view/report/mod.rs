@@ -15,6 +15,7 @@ pub mod gate;
 mod gate_steps;
 pub mod iteration;
 pub mod made;
+mod model_runs;
 mod picked;
 mod registers;
 pub mod requirements;

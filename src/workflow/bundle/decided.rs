@@ -324,7 +324,8 @@ pub(super) fn leaf(value: &LeafValue) -> String {
     }
 }
 
-fn change(change: &LeafChange) -> (&'static str, String) {
+/// How a patch changes a leaf, and its value as one line.
+pub fn leaf_change(change: &LeafChange) -> (&'static str, String) {
     let op = match change.op {
         ChangeOp::Append => "append",
         ChangeOp::Set => "set",
@@ -352,7 +353,7 @@ pub(super) fn diffs(story: &Story, state: &State) -> Section {
     let before = story.rubric(state);
     for (seq, patch) in proposed(story) {
         for one in &patch.diff {
-            let (op, after) = change(one);
+            let (op, after) = leaf_change(one);
             let old = before.and_then(|rubric| {
                 let found = rubric.leaves.iter().find(|leaf| leaf.path == one.path)?;
                 Some((rubric.seq, leaf(&found.value)))

@@ -8,7 +8,7 @@
 //! byte, so that published ones can be recomputed.
 
 mod before;
-mod decided;
+pub mod decided;
 pub mod gates;
 mod judged;
 mod measured;

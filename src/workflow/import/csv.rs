@@ -161,6 +161,15 @@ pub fn rows(
     for name in &header {
         reader.name(name);
     }
+    let missing = reader.missing(&|field| of.contains_key(field));
+    if let Some(first) = missing.first() {
+        let what = format!(
+            "{NO_COLUMN}{}: the file has {}",
+            missing.join(", "),
+            header.join(", ")
+        );
+        return Err(reader.error(1, Some(first), what));
+    }
     let mapping = of
         .iter()
         .map(|(name, at)| (name.clone(), header[*at].clone()));
@@ -193,6 +202,9 @@ pub fn rows(
     }
     reader.finish()
 }
+
+/// How what is said of missing columns begins; their fields follow, with commas between, up to a colon.
+pub const NO_COLUMN: &str = "no column for ";
 
 type ColumnPositions = (BTreeMap<String, usize>, Vec<(String, usize)>);
 

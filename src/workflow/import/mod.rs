@@ -51,6 +51,8 @@ pub struct ImportError {
 
 /// Most wrong lines that are listed.
 const LISTED_MAX: usize = 20;
+/// Other lines that are wrong in the same way, from which on one is named for all.
+const ALIKE_MIN: usize = 3;
 /// Most wrong lines that are looked for: behind them a file is not read on.
 pub(crate) const WRONG_MAX: usize = 1000;
 
@@ -104,6 +106,17 @@ pub fn listed(lines: &[String]) -> String {
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_alike = |of: &Self| of.field == self.field && of.what == self.what;
+        let others = self.more.len();
+        // Lines that lack the same are one defect: the file's, not theirs.
+        if others >= ALIKE_MIN && self.more.iter().all(is_alike) {
+            let least = if others + 1 >= WRONG_MAX {
+                "at least "
+            } else {
+                ""
+            };
+            return write!(f, "{}\nand {least}{others} more lines alike", self.first());
+        }
         let rest = self.more.iter().map(Self::first);
         let lines: Vec<_> = std::iter::once(self.first()).chain(rest).collect();
         f.write_str(&listed(&lines))

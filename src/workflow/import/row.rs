@@ -162,6 +162,19 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Fields without which no record is read, and which a file lacks.
+    pub(super) fn missing(&self, has: &dyn Fn(&str) -> bool) -> Vec<&'static str> {
+        let value = match self.how.brings {
+            Brings::Labels => Some(ORACLE_LABEL),
+            Brings::Scores => Some(JUDGE_SCORE),
+            Brings::Texts => None,
+        };
+        let item = (!has(PROMPT)).then_some(PROMPT_ID);
+        let policy = self.how.policy.is_none().then_some(TARGET_POLICY);
+        let needed = [value, item, policy].into_iter().flatten();
+        needed.filter(|field| !has(field)).collect()
+    }
+
     /// Notes a wrong line, so that others are named beside it.
     ///
     /// # Errors

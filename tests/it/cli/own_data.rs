@@ -208,11 +208,48 @@ fn every_wrong_line_of_labels_is_named_at_once() {
         ],
     );
     // More than twenty are counted.
-    let many: String = (0..40).map(|at| format!("p{at},alder,many\n")).collect();
+    let many: String = (0..40).map(|at| format!("p{at},alder,m{at}\n")).collect();
     desk.file("labels.csv", &format!("id,policy,label\n{many}"));
     let ran = desk.run(line);
     says(&ran, &["labels.csv:21: oracle_label", "\nand 20 more\n"]);
     assert!(!ran.err.contains("labels.csv:22:"), "{}", ran.err);
+    // Lines that are wrong in the same way are one defect.
+    let alike: String = (0..40).map(|at| format!("p{at},alder,many\n")).collect();
+    desk.file("labels.csv", &format!("id,policy,label\n{alike}"));
+    let ran = desk.run(line);
+    says(
+        &ran,
+        &["labels.csv:2: oracle_label", "\nand 39 more lines alike\n"],
+    );
+    assert!(!ran.err.contains("labels.csv:3:"), "{}", ran.err);
+}
+
+#[test]
+fn columns_that_no_field_has_are_named_at_once_with_those_that_may_be_meant() {
+    let mut desk = bare();
+    let file = "Ticket #,Bot variant,Question,Answer text,AutoScore %\n\
+                t-1,old,How?,So.,15.0\nt-2,old,Why?,Because.,80.0\n";
+    desk.file("cases.csv", file);
+    let ran = desk.run("import csv cases.csv");
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    says(
+        &ran,
+        &[
+            "cases.csv:1: judge_score: no column for judge_score, prompt_id",
+            "the file has Ticket #, Bot variant, Question, Answer text, AutoScore %",
+            "judge_score=AutoScore %,prompt_id=Ticket #",
+        ],
+    );
+    assert_eq!(ran.err.lines().count(), 2, "{}", ran.err);
+    desk.file(
+        "people.csv",
+        "Ticket #,Bot variant,Human rating\nt-1,old,3\n",
+    );
+    let ran = desk.run("import labels people.csv --design calib --scale 1:5");
+    says(
+        &ran,
+        &["oracle_label=Human rating,prompt_id=Ticket #,target_policy=Bot variant"],
+    );
 }
 
 #[test]
