@@ -370,7 +370,10 @@ fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliE
     };
     if let Some(what) = missed() {
         let file = args.cassette.as_ref().map(|of| of.display().to_string());
-        let next = format!("clover cassette check {}", shell::word(&file.unwrap_or_default()));
+        let next = format!(
+            "clover cassette check {}",
+            shell::word(&file.unwrap_or_default())
+        );
         return Err(CliError::integrity("differs", what, next));
     }
     let sum = |of: fn(&BilledCall) -> u64| billed.iter().map(of).fold(0, u64::saturating_add);

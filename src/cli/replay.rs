@@ -114,11 +114,15 @@ fn of_run(
     file: Option<&Path>,
 ) -> Result<View, CliError> {
     let basis = RunBasis::of(ledger, run)?;
-    let reader = file.map(|file| ambient::reader(&ctx.path(file))).transpose()?;
+    let reader = file
+        .map(|file| ambient::reader(&ctx.path(file)))
+        .transpose()?;
     let wire = dialect::wire(basis.dialect);
     let again = run_replay::replayed(home, ledger, &basis, wire, reader);
     let again = again.map_err(|error| match (error, file) {
-        (SessionError::Judging(error), Some(file)) if matches!(*error, JudgingError::Cassette(_)) => {
+        (SessionError::Judging(error), Some(file))
+            if matches!(*error, JudgingError::Cassette(_)) =>
+        {
             let message = format!("{}: {error}", file.display());
             CliError::input(message, "clover cassette export --help")
         }

@@ -73,7 +73,9 @@ pub fn written(run: String, calls: u64, (file, ordered): (String, bool)) -> View
         run, calls, file, ..
     } = &facts;
     view.line(format!("{} calls of {run} in {file}", thousands(*calls)));
-    view.sentence("it holds the texts that were judged and the answers: keep it as private as they are");
+    view.sentence(
+        "it holds the texts that were judged and the answers: keep it as private as they are",
+    );
     if !ordered {
         view.sentence("the order of asks is not known here: --rows PATH names the file that was judged, and holds are computed again too");
     }
@@ -109,7 +111,9 @@ pub fn incomplete(run: String, missing: &[MissingCall]) -> View {
         facts.run
     ));
     (view.verdict, view.exit) = ("incomplete", Exit::Inconclusive);
-    view.with_next("the same command with --rows PATH, the file that was judged, where rows were missed")
+    view.with_next(
+        "the same command with --rows PATH, the file that was judged, where rows were missed",
+    )
 }
 
 /// What a cassette holds, where all of it has the form.

@@ -208,17 +208,22 @@ pub fn run_view(run: &RunId, again: &RunAgain) -> View {
         texts_checked: again.texts_checked,
         order_known: again.order_known,
         strays: again.strays.clone(),
-        events: events.iter().map(|(of, follows)| RunEventFacts {
-            event: of.into(),
-            follows: *follows,
-        })
-        .collect(),
+        events: events
+            .iter()
+            .map(|(of, follows)| RunEventFacts {
+                event: of.into(),
+                follows: *follows,
+            })
+            .collect(),
     };
     let mut view = View::of(&facts);
     for (of, follows) in &events {
         remarks(&mut view, of, false);
         if let Some(call) = follows {
-            view.sentence(format!("seq {}  {} follows from the call at seq {call}", of.seq, of.kind));
+            view.sentence(format!(
+                "seq {}  {} follows from the call at seq {call}",
+                of.seq, of.kind
+            ));
         }
     }
     for line in &facts.strays {

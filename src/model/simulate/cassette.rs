@@ -158,7 +158,9 @@ impl Tape {
             return Ok(of.at);
         }
         let asked = serde_json::from_slice(body).unwrap_or(Value::Null);
-        Err(nearest(form, path, &asked, |at| self.asks[at].ask.plain_key()))
+        Err(nearest(form, path, &asked, |at| {
+            self.asks[at].ask.plain_key()
+        }))
     }
 
     /// Its asks as requests of a dialect.
@@ -169,7 +171,9 @@ impl Tape {
             let (path, bytes) = wire.request(&of.ask);
             let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
             let request = TapedRequest { at, body, path };
-            form.entry(Digest::sha256(&bytes)).or_default().push(request);
+            form.entry(Digest::sha256(&bytes))
+                .or_default()
+                .push(request);
         }
         form
     }

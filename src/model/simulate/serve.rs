@@ -262,7 +262,8 @@ fn taped(
             let read = dialect::wire(dialect).read(&body);
             let tokens = read.as_ref().and_then(|of| of.tokens).unwrap_or_default();
             let model = read.and_then(|of| of.model).unwrap_or_default();
-            let input = tokens.input.value() + tokens.cache_read.value() + tokens.cache_write.value();
+            let input =
+                tokens.input.value() + tokens.cache_read.value() + tokens.cache_write.value();
             (status, body, (model, input, tokens.output.value()))
         }
     })

@@ -251,7 +251,10 @@ impl Walk<'_> {
                 return;
             }
             Payload::ScoreRecorded(said) => {
-                let call = said.call.as_ref().and_then(|of| self.compared.get(&of.call));
+                let call = said
+                    .call
+                    .as_ref()
+                    .and_then(|of| self.compared.get(&of.call));
                 if let Some(call) = call {
                     let mut again = said.clone();
                     if let Some(of) = &mut again.call {
@@ -368,7 +371,9 @@ impl Walk<'_> {
         let hold = self.now.hold.take();
         let again = BudgetSettled {
             amount: count(amount),
-            hold: hold.as_ref().map_or_else(|| said.hold.clone(), |of| of.name.clone()),
+            hold: hold
+                .as_ref()
+                .map_or_else(|| said.hold.clone(), |of| of.name.clone()),
             overrun: hold.as_ref().is_some_and(|of| amount > of.amount),
             run: said.run.clone(),
             unknown: count(unknown),
@@ -452,7 +457,8 @@ impl Walk<'_> {
                 all.extend(found);
             }
             outcome = Recomputation::Differs(all);
-        } else if kept.is_some() && line.commitment.is_none() && outcome == Recomputation::Identical {
+        } else if kept.is_some() && line.commitment.is_none() && outcome == Recomputation::Identical
+        {
             let why = "its line has no salt, so nothing shows that its body is the one on record";
             outcome = Recomputation::Gone(why.to_owned());
         }
@@ -490,17 +496,17 @@ pub fn replayed(
         None => {
             let places = tape.places()?;
             tape::calls(ledger, &basis.run, |_, said| {
-            match tape.call(said) {
-                Ok(call) => {
-                    let place = places.get(&said.ask).copied();
-                    calls.take(0, CassetteCall { place, ..call });
+                match tape.call(said) {
+                    Ok(call) => {
+                        let place = places.get(&said.ask).copied();
+                        calls.take(0, CassetteCall { place, ..call });
+                    }
+                    Err(why) => {
+                        gone.insert((said.ask, said.nth.value()), why);
+                    }
                 }
-                Err(why) => {
-                    gone.insert((said.ask, said.nth.value()), why);
-                }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
         }
     }
     let mut walk = Walk {
@@ -514,15 +520,19 @@ pub fn replayed(
         gone,
     };
     walk.found.order_known = walk.order.is_some();
-    walk.found.texts_checked = calls.pepper.is_some();
     ledger.entries::<SessionError>(basis.run.seq, ledger.size(), |read| {
         walk.event(&read);
         Ok(())
     })?;
-    let unseen = calls.by_ask.iter().filter(|(key, _)| !walk.seen.contains(*key));
+    let unseen = calls
+        .by_ask
+        .iter()
+        .filter(|(key, _)| !walk.seen.contains(*key));
     let mut strays: Vec<_> = unseen.map(|(_, of)| of.line).collect();
     strays.extend(&calls.strays);
     strays.sort_unstable();
     walk.found.strays = strays;
+    // A run without a call has no digest that could be checked.
+    walk.found.texts_checked = calls.pepper.is_some() || walk.compared.is_empty();
     Ok(walk.found)
 }

@@ -76,7 +76,9 @@ impl RunBasis {
             what: what.to_owned(),
         };
         let standing = registration::standing(ledger, &run.experiment, judge)?;
-        let standing = standing.ok_or_else(|| damaged("it is not registered"))?.judge;
+        let standing = standing
+            .ok_or_else(|| damaged("it is not registered"))?
+            .judge;
         let asked = standing.asked.as_ref();
         let asked = asked.ok_or_else(|| damaged("it is not asked behind HTTP"))?;
         let bytes = History::blob(ledger, &asked.plan.blake3)?;
@@ -91,9 +93,8 @@ impl RunBasis {
         let place = place.ok_or_else(|| JudgingError::NoEndpoint(plan.endpoint.clone()))?;
         let table = run.said.prices.as_ref();
         let table = table.and_then(|name| endpoints.prices.get(name));
-        let row = table.and_then(|table| {
-            table.row(place.said.provider.as_str(), &plan.pin, PriceMode::Live)
-        });
+        let row = table
+            .and_then(|table| table.row(place.said.provider.as_str(), &plan.pin, PriceMode::Live));
         Ok(Self {
             dialect: place.said.dialect,
             row: row.cloned(),

@@ -154,7 +154,10 @@ impl CassetteCall {
             (None, None) => None,
             (Some(_), Some(_)) => return Err("expected body or body_base64, found both".to_owned()),
         };
-        if body.as_ref().is_some_and(|of| of.len() > RESPONSE_BYTES_MAX) {
+        if body
+            .as_ref()
+            .is_some_and(|of| of.len() > RESPONSE_BYTES_MAX)
+        {
             return Err(format!("body: expected at most {RESPONSE_BYTES_MAX} bytes"));
         }
         let call = Self {
@@ -169,7 +172,10 @@ impl CassetteCall {
         };
         let key = call.key();
         if key != line.key {
-            return Err(format!("key: expected {key}, the digest of its ask, found {}", line.key));
+            return Err(format!(
+                "key: expected {key}, the digest of its ask, found {}",
+                line.key
+            ));
         }
         let again = call.to_line();
         if again.strip_suffix(b"\n") != Some(bytes) {
@@ -203,7 +209,9 @@ pub fn each<E: From<CassetteError>>(
             return Err(wrong(format!("expected at most {LINE_BYTES_MAX} bytes")).into());
         }
         let Some(text) = bytes.strip_suffix(b"\n") else {
-            return Err(wrong("expected a line feed at its end: the file is cut".to_owned()).into());
+            return Err(
+                wrong("expected a line feed at its end: the file is cut".to_owned()).into(),
+            );
         };
         let call = CassetteCall::parse(text).map_err(wrong)?;
         let at = (call.key(), call.nth);
@@ -241,7 +249,10 @@ fn walk(
             names.dedup();
             for name in names {
                 let pair = (one.get(name), other.get(name));
-                let pair = (pair.0.unwrap_or(&Value::Null), pair.1.unwrap_or(&Value::Null));
+                let pair = (
+                    pair.0.unwrap_or(&Value::Null),
+                    pair.1.unwrap_or(&Value::Null),
+                );
                 walk(pair, under(name), deep - 1, found);
             }
         }
@@ -332,17 +343,41 @@ mod tests {
         let line = |call: &CassetteCall| String::from_utf8(call.to_line()).unwrap();
         let (first, again) = (call("a", Some(b"{}"), 0), call("a", Some(b"{}"), 1));
         let good = line(&first) + &line(&again);
-        assert_eq!(read(good.as_bytes()).unwrap(), [first.clone(), again.clone()]);
+        assert_eq!(
+            read(good.as_bytes()).unwrap(),
+            [first.clone(), again.clone()]
+        );
         let of = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
         for (text, expected) in [
-            (line(&again) + &line(&first), "line 2: expected lines sorted"),
-            (line(&first) + &line(&first), "line 2: expected lines sorted"),
+            (
+                line(&again) + &line(&first),
+                "line 2: expected lines sorted",
+            ),
+            (
+                line(&first) + &line(&first),
+                "line 2: expected lines sorted",
+            ),
             (good.trim_end().to_owned(), "line 2: expected a line feed"),
-            (good.replace("{\"ask\"", "{ \"ask\""), "line 1: expected canonical"),
-            (good.replace("\"nth\":0", "\"more\":1,\"nth\":0"), "unknown field"),
-            (good.replace("\"seed\":7", "\"seed\":8"), "line 1: key: expected"),
-            (good.replace("\"v\":\"ask/1\"", "\"v\":\"ask/2\""), "unknown variant"),
-            (good.replace("{\"ask\"", "{\"body_base64\":\"\",\"ask\""), "line 1: expected body or"),
+            (
+                good.replace("{\"ask\"", "{ \"ask\""),
+                "line 1: expected canonical",
+            ),
+            (
+                good.replace("\"nth\":0", "\"more\":1,\"nth\":0"),
+                "unknown field",
+            ),
+            (
+                good.replace("\"seed\":7", "\"seed\":8"),
+                "line 1: key: expected",
+            ),
+            (
+                good.replace("\"v\":\"ask/1\"", "\"v\":\"ask/2\""),
+                "unknown variant",
+            ),
+            (
+                good.replace("{\"ask\"", "{\"body_base64\":\"\",\"ask\""),
+                "line 1: expected body or",
+            ),
             ("\n".to_owned(), "line 1: column 0: EOF"),
             ("[".repeat(9_000) + "\n", "line 1:"),
         ] {

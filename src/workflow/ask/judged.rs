@@ -345,7 +345,8 @@ impl FencedTexts {
         let said = ask.messages.iter().find(|of| of.role == Speaker::User)?;
         let (fence, rest) = said.text.strip_prefix("ITEM ")?.split_once('\n')?;
         let members = rest.strip_suffix(&format!("\nEND {fence}"))?;
-        let is_fence = fence.len() == FENCE_DIGITS && fence.bytes().all(|of| of.is_ascii_hexdigit());
+        let is_fence =
+            fence.len() == FENCE_DIGITS && fence.bytes().all(|of| of.is_ascii_hexdigit());
         let members: FencedMembers = serde_json::from_str(members).ok().filter(|_| is_fence)?;
         Some(Self {
             fence: fence.to_owned(),

@@ -121,7 +121,10 @@ fn a_run_is_the_same_again_from_its_cassette_and_one_byte_is_found() {
     let replay = format!("replay {run} --cassette c.jsonl");
     let (code, data, text) = home.data(&replay);
     assert_eq!((code, &data["differ"]), (0, &json!(0)), "{text}");
-    assert_eq!((&data["texts_checked"], &data["order_known"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&data["texts_checked"], &data["order_known"]),
+        (&json!(true), &json!(true))
+    );
     let events = data["events"].as_array().unwrap().len() as u64;
     assert_eq!(data["same"], events);
     assert!(events > 48, "calls, scores and money: {events}");
@@ -139,7 +142,10 @@ fn imported(home: &Home<'_>, run: &str) {
     assert_eq!(data["texts_checked"], json!(false));
     let (code, data, text) = home.data(&there);
     assert_eq!((code, &data["differ"]), (12, &json!(0)), "{text}");
-    assert!(text.contains("the vault of this ledger is not here"), "{text}");
+    assert!(
+        text.contains("the vault of this ledger is not here"),
+        "{text}"
+    );
 }
 
 fn one_byte(home: &Home<'_>, run: &str) {
@@ -155,25 +161,41 @@ fn one_byte(home: &Home<'_>, run: &str) {
     };
     // A byte that no number hangs on: the commitment tells it, here and elsewhere.
     for ledger in ["", "--ledger elsewhere "] {
-        let text = changed(&cassette, at, |body| body.replacen("\"id\":\"", "\"id\":\"_", 1));
+        let text = changed(&cassette, at, |body| {
+            body.replacen("\"id\":\"", "\"id\":\"_", 1)
+        });
         assert_ne!(text, cassette);
         let (data, said) = differ(&text, ledger);
         let found = differing(&data);
         let expected = ("call.recorded".to_owned(), "response.commitment".to_owned());
         assert_eq!(found, [expected], "{said}");
         let events = data["events"].as_array().unwrap();
-        let follows: Vec<_> = events.iter().filter(|of| !of["follows"].is_null()).collect();
-        assert_eq!((follows.len(), &follows[0]["kind"]), (1, &json!("score.recorded")));
+        let follows: Vec<_> = events
+            .iter()
+            .filter(|of| !of["follows"].is_null())
+            .collect();
+        assert_eq!(
+            (follows.len(), &follows[0]["kind"]),
+            (1, &json!("score.recorded"))
+        );
     }
     // The score: its row follows.
     let text = changed(&cassette, at, |body| {
         let at = body.find(r#"\"score\":"#).unwrap() + 10;
-        let other = if body[at..].starts_with('1') { "2" } else { "1" };
+        let other = if body[at..].starts_with('1') {
+            "2"
+        } else {
+            "1"
+        };
         format!("{}{other}{}", &body[..at], &body[at + 1..])
     });
     let (data, said) = differ(&text, "");
     let found = differing(&data);
-    assert_eq!(kinds_of(&found), ["call.recorded", "score.recorded"], "{said}");
+    assert_eq!(
+        kinds_of(&found),
+        ["call.recorded", "score.recorded"],
+        "{said}"
+    );
     // The tokens: what the run cost follows, to its end.
     let text = changed(&cassette, at, |body| {
         let mut body: Value = serde_json::from_str(body).unwrap();
@@ -204,14 +226,21 @@ fn one_byte(home: &Home<'_>, run: &str) {
 
 /// A call without a line is not checked; a line that is none is bad input; a line twice is refused with its number.
 fn lines_that_are_none(home: &Home<'_>, run: &str, cassette: &str) {
-    let rest: String = cassette.lines().skip(1).map(|of| format!("{of}\n")).collect();
+    let rest: String = cassette
+        .lines()
+        .skip(1)
+        .map(|of| format!("{of}\n"))
+        .collect();
     home.write("short.jsonl", &rest);
     let (code, data, text) = home.data(&format!("replay {run} --cassette short.jsonl"));
     assert_eq!((code, &data["differ"]), (12, &json!(0)), "{text}");
     assert!(data["gone"].as_u64() > Some(0), "{text}");
     let first = cassette.lines().next().unwrap();
     for (text, expected) in [
-        (format!("{first}\n{first}\n"), "line 2: expected lines sorted"),
+        (
+            format!("{first}\n{first}\n"),
+            "line 2: expected lines sorted",
+        ),
         (format!("{first}\n{{}}\n"), "expected the field ask"),
         (first.to_owned(), "line 1: expected a line feed"),
     ] {
@@ -305,7 +334,9 @@ fn a_double_answers_from_a_cassette_and_from_nothing_else() {
     again.ok(&words(&ask(1)));
     let scores = |home: &Home<'_>| {
         let scores = said(home, "score.recorded").into_iter();
-        let mut scores: Vec<_> = scores.map(|of| (of["item"].to_string(), of["score_micro"].clone())).collect();
+        let mut scores: Vec<_> = scores
+            .map(|of| (of["item"].to_string(), of["score_micro"].clone()))
+            .collect();
         scores.sort_by(|a, b| a.0.cmp(&b.0));
         scores
     };
@@ -360,7 +391,13 @@ fn runs_that_end_in_other_ways_are_the_same_again() {
         ("", "free", "", "completed", 0),
         ("", "paid", " --cap-usd 0.002", "capped", 11),
         (other, "paid", "", "stopped", 11),
-        (r#"{"do":{"delay_ms":60}}"#, "paid", " killed", "stopped", 0),
+        (
+            r#"{"do":{"delay_ms":100}}"#,
+            "paid",
+            " killed",
+            "stopped",
+            0,
+        ),
     ];
     for (script, place, more, end, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
@@ -374,7 +411,9 @@ fn runs_that_end_in_other_ways_are_the_same_again() {
                 "endpoint add own --url http://{} --provider here --texts rows --terms kept-here --auth none --free",
                 live.address()
             )));
-            let plan = home.read("plan-1.yaml").replace("endpoint: sim", "endpoint: own");
+            let plan = home
+                .read("plan-1.yaml")
+                .replace("endpoint: sim", "endpoint: own");
             home.write("plan-1.yaml", &plan);
             line = line.replace(" --account judges", "");
         }
@@ -382,7 +421,7 @@ fn runs_that_end_in_other_ways_are_the_same_again() {
             let mut child = home.command(&words(&line));
             let child = child.stdout(Stdio::null()).stderr(Stdio::null());
             let mut child = child.spawn().unwrap();
-            while live.billed().len() < 12 {
+            while live.billed().len() < 28 {
                 std::thread::sleep(Duration::from_millis(5));
             }
             child.kill().unwrap();
@@ -396,10 +435,18 @@ fn runs_that_end_in_other_ways_are_the_same_again() {
         assert_eq!(closed[0]["end"], end, "{place}{more}");
         let run = home.run_name();
         let (code, data, text) = home.data(&format!("replay {run}"));
-        assert_eq!((code, &data["differ"]), (0, &json!(0)), "{place}{more} {text}");
+        assert_eq!(
+            (code, &data["differ"]),
+            (0, &json!(0)),
+            "{place}{more} {text}"
+        );
         home.ok(&words(&format!("cassette export {run} -o c.jsonl")));
         let (code, data, text) = home.data(&format!("replay {run} --cassette c.jsonl"));
-        assert_eq!((code, &data["differ"]), (0, &json!(0)), "{place}{more} {text}");
+        assert_eq!(
+            (code, &data["differ"]),
+            (0, &json!(0)),
+            "{place}{more} {text}"
+        );
         assert_eq!(data["texts_checked"], json!(true), "{place}{more}");
     }
 }

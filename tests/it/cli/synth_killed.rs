@@ -24,7 +24,10 @@ fn came_of(home: &Home<'_>) -> Vec<Value> {
         each.collect::<Vec<Value>>()
     };
     let mut all = of("synth.returned", &["round", "state", "candidates"]);
-    all.extend(of("synth.stopped", &["reason", "rounds", "dev_calls", "proposed"]));
+    all.extend(of(
+        "synth.stopped",
+        &["reason", "rounds", "dev_calls", "proposed"],
+    ));
     all.extend(of("dev.objective_queried", &["candidate", "answers"]));
     all.extend(of("patch.proposed", &["patch", "patch_hash", "run"]));
     all
@@ -54,7 +57,10 @@ fn a_run_of_an_optimizer_that_is_killed_comes_to_the_same() {
             let command = command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut run = command.spawn().unwrap();
             let millis = u64::try_from(draws.below(400)).unwrap();
-            std::thread::sleep(took.mul_f64(millis as f64 / 1_000.0).max(Duration::from_millis(5)));
+            std::thread::sleep(
+                took.mul_f64(millis as f64 / 1_000.0)
+                    .max(Duration::from_millis(5)),
+            );
             cut += u32::from(run.try_wait().unwrap().is_none());
             run.kill().unwrap();
             run.wait().unwrap();
