@@ -12,6 +12,7 @@ use crate::workflow::judge::JudgeError;
 use crate::workflow::judge::agreement::AgreementError;
 
 const HELP: &str = "clover judge run --help";
+const RUN: &str = "clover judge run --judge ID --rows PATH";
 const DRIFT_HELP: &str = "clover judge drift --help";
 
 /// What stops a judge behind HTTP before it asks.
@@ -67,9 +68,7 @@ impl From<JudgingError> for CliError {
             ),
             JudgingError::Compared { second, error, .. } => compared(message, &second, *error),
             JudgingError::Drift { judge, error } => drift(message, &judge, &error),
-            JudgingError::FewRows(_) => {
-                Self::refused(message, "clover judge run --judge ID --rows PATH")
-            }
+            JudgingError::FewRows(_) => Self::refused(message, RUN),
             JudgingError::Interrupted { .. } => Self::new(
                 Exit::Interrupted,
                 "interrupted",
@@ -105,9 +104,7 @@ impl From<JudgingError> for CliError {
             | JudgingError::TakenOver(_)
             | JudgingError::AskedElsewhere { .. }
             | JudgingError::OtherRows(_) => live(message, &error),
-            JudgingError::NotRegistered { .. } => {
-                Self::not_found(message, "clover judge run --judge ID --rows PATH")
-            }
+            JudgingError::NotRegistered { .. } => Self::not_found(message, RUN),
             JudgingError::OtherJudge { seq, .. } => {
                 Self::refused(message, format!("clover show {seq}"))
             }

@@ -68,8 +68,8 @@ fn steps(call: &CassetteCall) -> Vec<TapedStep> {
         let status = attempt.status.and_then(|of| u16::try_from(of.value()).ok());
         let body = call.body.as_ref().filter(|_| at == last);
         steps.extend(match (attempt.class, body, status) {
-            // Nothing arrived.
-            (AttemptClass::Unreachable, ..) => None,
+            // Nothing arrived; or an answer that was not kept, which cannot be given again.
+            (AttemptClass::Unreachable, ..) | (AttemptClass::Ok, None, _) => None,
             (AttemptClass::Cut | AttemptClass::Late | AttemptClass::Oversize, ..) => {
                 Some(TapedStep::Cut)
             }
@@ -83,8 +83,6 @@ fn steps(call: &CassetteCall) -> Vec<TapedStep> {
                 request: None,
                 status: status.unwrap_or(200),
             }),
-            // An answer that was not kept cannot be given again.
-            (AttemptClass::Ok, None, _) => None,
             (_, None, status) => Some(status.map_or(TapedStep::Cut, TapedStep::Status)),
         });
     }

@@ -200,15 +200,12 @@ async fn reply(served: &DoubleServer, stream: &TcpStream, request: &Request) -> 
         n
     };
     let text = String::from_utf8_lossy(&request.body);
-    let fault = options.script.fault(n, &request.path, &text);
-    let mut fault = fault;
-    let (status, body, billed) = match taped(served, request, &mut fault) {
-        Some(found) => found,
-        None => {
-            let (status, body, billed) = judged(served, request, &text, &fault);
-            (status, body.into_bytes(), billed)
-        }
-    };
+    let mut fault = options.script.fault(n, &request.path, &text);
+    let taped = taped(served, request, &mut fault);
+    let (status, body, billed) = taped.unwrap_or_else(|| {
+        let (status, body, billed) = judged(served, request, &text, &fault);
+        (status, body.into_bytes(), billed)
+    });
     let cuts = fault.cut_at.is_some() || fault.reset_at.is_some() || fault.stall_at.is_some();
     // What fails on the way is billed half of the time, as nobody outside can tell.
     let coin = SeedTree::of_number(options.seed).child(&format!("billed/{n}"));
@@ -228,12 +225,11 @@ async fn reply(served: &DoubleServer, stream: &TcpStream, request: &Request) -> 
     send(stream, (n, status), &body, &fault).await
 }
 
+/// A status, a body, and the model with its tokens of input and output.
+type DoubleReply = (u16, Vec<u8>, (String, u64, u64));
+
 /// Status, body, and the model with its tokens, as a cassette has them; `None` where there is none.
-fn taped(
-    served: &DoubleServer,
-    request: &Request,
-    fault: &mut Fault,
-) -> Option<(u16, Vec<u8>, (String, u64, u64))> {
+fn taped(served: &DoubleServer, request: &Request, fault: &mut Fault) -> Option<DoubleReply> {
     let tape = served.options.tape.as_ref()?;
     let nothing = (String::new(), 0, 0);
     let missing = |what: &str| {

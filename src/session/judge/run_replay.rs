@@ -98,11 +98,14 @@ struct CallAgain {
 }
 
 /// What became of a call where it was compared.
+#[derive(Clone)]
 struct ComparedCall {
     seq: u64,
     differs: bool,
-    /// The score that it gives; none where nothing could be computed.
-    score: Option<Option<Micro>>,
+    /// Whether anything could be computed.
+    is_known: bool,
+    /// The score that it gives.
+    score: Option<Micro>,
     outcome: CallOutcome,
     texts: AskedTexts,
 }
@@ -260,11 +263,9 @@ impl Walk<'_> {
                     if let Some(of) = &mut again.call {
                         of.texts = call.texts;
                     }
-                    if let Some(Some(score)) = call.score {
-                        again.score_micro = score;
-                    }
-                    let is_called = call.score.is_none_or(|of| of.is_some());
-                    self.follower(read, (call.seq, call.differs, is_called), (*again).into());
+                    again.score_micro = call.score.unwrap_or(again.score_micro);
+                    let (call, is_called) = (call.clone(), call.score.is_some());
+                    self.follower(read, (&call, is_called), &(*again).into());
                 }
                 return;
             }
@@ -274,7 +275,8 @@ impl Walk<'_> {
                     again.call.texts = call.texts;
                     again.reason = call.outcome;
                     let is_called = call.outcome != CallOutcome::Answered;
-                    self.follower(read, (call.seq, call.differs, is_called), (*again).into());
+                    let call = call.clone();
+                    self.follower(read, (&call, is_called), &(*again).into());
                 }
                 return;
             }
@@ -297,11 +299,14 @@ impl Walk<'_> {
     fn follower(
         &mut self,
         read: &LogEntry,
-        (call, differs, is_called): (u64, bool, bool),
-        again: Payload,
+        (call, is_called): (&ComparedCall, bool),
+        again: &Payload,
     ) {
-        let outcome = if is_called {
-            compare(&read.event.payload, &again)
+        let outcome = if !call.is_known {
+            let seq = call.seq;
+            Recomputation::Gone(format!("its call at seq {seq} cannot be computed again"))
+        } else if is_called {
+            compare(&read.event.payload, again)
         } else {
             Recomputation::Differs(vec![MemberDifference {
                 path: "event".to_owned(),
@@ -309,7 +314,7 @@ impl Walk<'_> {
                 recomputed: "none: its call comes to something else".into(),
             }])
         };
-        let follows = differs.then_some(call);
+        let follows = call.differs.then_some(call.seq);
         self.push(read.stored.seq, read.event.kind(), outcome, follows);
     }
 
@@ -415,7 +420,8 @@ impl Walk<'_> {
         let compared = ComparedCall {
             seq,
             differs: matches!(outcome, Recomputation::Differs(_)),
-            score: again.as_ref().map(|of| of.score_micro),
+            is_known: again.is_some(),
+            score: known.score_micro,
             outcome: known.outcome,
             texts: known.texts,
         };
@@ -486,28 +492,25 @@ pub fn replayed(
         wire,
     };
     let mut gone = BTreeMap::new();
-    match cassette {
-        Some(reader) => {
-            cassette::each::<SessionError>(reader, |line, call| {
-                calls.take(line, call);
-                Ok(())
-            })?;
-        }
-        None => {
-            let places = tape.places()?;
-            tape::calls(ledger, &basis.run, |_, said| {
-                match tape.call(said) {
-                    Ok(call) => {
-                        let place = places.get(&said.ask).copied();
-                        calls.take(0, CassetteCall { place, ..call });
-                    }
-                    Err(why) => {
-                        gone.insert((said.ask, said.nth.value()), why);
-                    }
+    if let Some(reader) = cassette {
+        cassette::each::<SessionError>(reader, |line, call| {
+            calls.take(line, call);
+            Ok(())
+        })?;
+    } else {
+        let places = tape.places()?;
+        tape::calls(ledger, &basis.run, |_, said| {
+            match tape.call(said) {
+                Ok(call) => {
+                    let place = places.get(&said.ask).copied();
+                    calls.take(0, CassetteCall { place, ..call });
                 }
-                Ok(())
-            })?;
-        }
+                Err(why) => {
+                    gone.insert((said.ask, said.nth.value()), why);
+                }
+            }
+            Ok(())
+        })?;
     }
     let mut walk = Walk {
         order: calls.order(),
