@@ -5,6 +5,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
 use crate::event::id::ExperimentId;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::experiments::Experiments;
 use crate::session::Home;
@@ -108,6 +109,7 @@ fn only(state: &State) -> Result<ExperimentId, CliError> {
         )),
         [first, ..] => {
             let message = format!("several experiments are open: {}", list(&all));
+            let first = shell::word(first);
             Err(CliError::usage(
                 message,
                 format!("clover use {first}, or the same command with --experiment {first}"),

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::cli::error::CliError;
 use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
+use crate::cli::intake_columns;
 use crate::cli::intake_files;
 use crate::cli::intake_verbs;
 use crate::ground::shell;
@@ -218,7 +219,7 @@ pub(super) fn wrong(
         }
         None if let Some(fields) = lacking => {
             let fields: Vec<&str> = fields.split(", ").collect();
-            let map = intake_verbs::suggested(bytes, &fields);
+            let map = intake_columns::suggested(bytes, &fields);
             let one = if map.contains(&format!("{}=NAME", row::TARGET_POLICY)) {
                 ", or --policy ID for a file of one policy"
             } else {

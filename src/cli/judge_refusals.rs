@@ -32,7 +32,10 @@ fn live(message: String, error: &JudgingError) -> CliError {
             experiment, judge, ..
         } => {
             let place = experiment.as_ref();
-            let place = place.map_or_else(String::new, |of| format!(" --experiment {of}"));
+            let place = place.map_or_else(String::new, |of| {
+                format!(" --experiment {}", shell::word(of))
+            });
+            let judge = shell::word(&judge);
             CliError::refused(message, format!("clover estimate --judge {judge}{place}"))
         }
         JudgingError::OtherRows(_) => CliError::refused(

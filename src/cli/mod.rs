@@ -53,6 +53,7 @@ mod import_tools;
 mod init;
 mod input;
 mod intake;
+mod intake_columns;
 mod intake_files;
 mod intake_forms;
 mod intake_logged;

@@ -187,7 +187,15 @@ impl Forest {
 
     /// The same over hollow marks, one for each row: where its estimate stood before.
     pub fn svg_over(&self, before: &[Option<f64>]) -> String {
-        let (left, plot, right, row_height, top) = (220.0, 420.0, 240.0, 28.0, 52.0);
+        let (left, plot, right) = (220.0, 420.0, 240.0);
+        // A label with no room beside the drawing stands above its row.
+        let row_height = if self.rows.iter().any(ForestRow::is_long) {
+            46.0
+        } else {
+            28.0
+        };
+        let title = lines(&clean(&self.title), TITLE_LINE);
+        let top = 32.0 + 20.0 * title.len() as f64;
         let width = left + plot + right;
         let bottom = top + row_height * self.rows.len() as f64;
         let height = bottom + 56.0;
@@ -195,14 +203,20 @@ impl Forest {
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"system-ui, sans-serif\" font-size=\"13\" role=\"img\">\n\
-             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-             <text x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"600\">{0}</text>\n",
+             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
             escaped(&self.title),
         );
         let mut put = |line: String| {
             out.push_str(&line);
             out.push('\n');
         };
+        for (at, line) in title.iter().enumerate() {
+            put(format!(
+                "<text x=\"16\" y=\"{}\" font-size=\"15\" font-weight=\"600\">{}</text>",
+                26 + 20 * at,
+                escaped(line)
+            ));
+        }
         for tick in 0..TICKS {
             let share = tick as f64 / (TICKS - 1) as f64;
             let value = self.range.0 + share * (self.range.1 - self.range.0);
@@ -228,7 +242,8 @@ impl Forest {
             ));
         }
         for (at, row) in self.rows.iter().enumerate() {
-            let y = top + row_height * (at as f64 + 0.5);
+            let below = if row_height > 28.0 { 9.0 } else { 0.0 };
+            let y = top + row_height * (at as f64 + 0.5) + below;
             if let Some(value) = before.get(at).copied().flatten() {
                 put(format!(
                     "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"7\" fill=\"none\" stroke=\"#8a94a3\" stroke-width=\"2\"/>",
@@ -244,15 +259,15 @@ impl Forest {
 
 fn row_svg(row: &ForestRow, y: f64, left: f64, plot: f64, forest: &Forest) -> String {
     let x = |value: f64| left + plot * forest.place(value).clamp(0.0, 1.0);
-    let (label, whole) = (shortened(&row.label), clean(&row.label));
+    let (label, whole) = (row.drawn_label(), clean(&row.label));
+    let label_y = if row.is_long() { y - 14.0 } else { y + 4.5 };
     let title = if label == whole {
         String::new()
     } else {
         format!("<title>{}</title>", escaped(&whole))
     };
     let mut out = format!(
-        "<text x=\"16\" y=\"{:.1}\">{}{title}</text>",
-        y + 4.5,
+        "<text x=\"16\" y=\"{label_y:.1}\">{}{title}</text>",
         escaped(&label),
     );
     if let Some((low, high)) = row.interval {
@@ -326,15 +341,48 @@ fn clean(label: &str) -> String {
     label.chars().map(plain).collect()
 }
 
-/// A label that leaves room for a drawing: its whole stands in a `title` beside it.
-fn shortened(label: &str) -> String {
-    const DRAWN: usize = 30;
-    let label = clean(label);
-    if label.chars().count() <= DRAWN {
-        return label;
+/// Characters of a label that have room beside a drawing.
+const BESIDE: usize = 30;
+/// Characters of a label that have room above a row.
+const ABOVE: usize = 110;
+/// Characters of a line of the title.
+const TITLE_LINE: usize = 100;
+
+impl ForestRow {
+    /// Whether the label has no room beside the drawing.
+    fn is_long(&self) -> bool {
+        self.label.chars().count() > BESIDE
     }
-    let start: String = label.chars().take(DRAWN - 1).collect();
-    start + "…"
+
+    /// The label as it is drawn: its end stands, since names that begin alike differ there. The whole stands in a `title`.
+    fn drawn_label(&self) -> String {
+        let label = clean(&self.label);
+        let count = label.chars().count();
+        if count <= ABOVE {
+            return label;
+        }
+        let half = ABOVE / 2 - 1;
+        let start: String = label.chars().take(half).collect();
+        let end: String = label.chars().skip(count - half).collect();
+        format!("{start}…{end}")
+    }
+}
+
+/// Text in lines of at most so many characters, broken between words.
+fn lines(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("BUG: there is a first line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > most {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -400,6 +448,21 @@ mod tests {
         }
         assert_eq!(Forest::round(0.0, 1.0), (0.0, 1.0));
         assert_eq!(Forest::round(-0.056, 0.03), (-0.1, 0.1));
+    }
+
+    #[test]
+    fn long_labels_stand_whole_so_that_rows_differ() {
+        let mut forest = forest();
+        let name = "claude-3-5-sonnet-20241022 / claude-3-5-haiku-2024102";
+        forest.rows[0].label = format!("{name}1");
+        forest.rows[1].label = format!("{name}2");
+        let svg = forest.svg();
+        assert!(svg.contains(&format!(">{name}1<")) && svg.contains(&format!(">{name}2<")));
+        forest.rows[0].label = format!("{}end", "long ".repeat(60));
+        assert!(forest.svg().contains("end<title>"));
+        forest.title = "words of a title ".repeat(20);
+        let lines = forest.svg().matches("font-weight=\"600\"").count();
+        assert_eq!(lines, 4);
     }
 
     #[test]

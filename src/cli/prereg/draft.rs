@@ -16,6 +16,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::session::SessionError;
@@ -82,6 +83,7 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
     let drafted = drafted.map_err(|error| match error {
         // A draft reads labels of the fit window, and no iteration is there yet.
         SessionError::Course(CourseError::Unfit(_)) => {
+            let experiment = shell::word(&experiment);
             let labels = format!("clover import labels FILE --experiment {experiment}");
             CliError::from(error).with_next(labels)
         }

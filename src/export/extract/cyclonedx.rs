@@ -7,6 +7,7 @@ use std::io::Write;
 use clover_event::id::JudgeId;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::scoring::JudgeRegistered;
+use clover_ground::digest::Digest;
 use serde_json::Value;
 use serde_json::json;
 
@@ -73,12 +74,18 @@ impl<'e> JudgeValues<'e> {
         format!("judge/{experiment}/{judge}")
     }
 
-    /// The model and prompt behind it; the word of an import otherwise.
+    /// The plan by which it is asked, and what it is told; its model where it has neither. The word of an import otherwise.
     pub(super) fn version(&self) -> String {
-        self.registered.map_or_else(
-            || "recorded elsewhere".to_owned(),
-            |(_, of)| of.prompt_hash.to_hex(),
-        )
+        let Some((_, of)) = self.registered else {
+            return "recorded elsewhere".to_owned();
+        };
+        let told = (of.prompt_hash != Digest::sha256(b"")).then_some(of.prompt_hash);
+        let plan = of.asked.as_ref().map(|asked| asked.plan_digest);
+        let parts: Vec<String> = plan.into_iter().chain(told).map(|of| of.to_hex()).collect();
+        if parts.is_empty() {
+            return of.model.as_str().to_owned();
+        }
+        parts.join("+")
     }
 
     /// Values that may be claimed.

@@ -8,9 +8,11 @@ use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
 use clover_event::payload::PrivateRef;
 use clover_event::payload::custody::SubjectErased;
 use clover_event::payload::intake::Source;
+use clover_event::payload::label::row_of_draw;
 use clover_event::payload::record::ReadOutcome;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
@@ -23,7 +25,9 @@ use clover_workflow::recompute::withheld;
 use clover_workflow::recompute::withheld::TouchedEntry;
 
 use crate::custody::CustodyError;
+use crate::custody::erasure;
 use crate::custody::reads;
+use crate::custody::release::IngestedRow;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::listing;
@@ -79,9 +83,22 @@ pub enum KeyStanding {
     NoVault,
 }
 
-/// A file from which texts of the subject were taken in: it is kept under a key of its own, and holds them too.
+/// How a file is known to hold texts of a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileLink {
+    /// Scores of the texts were taken in from it.
+    Scores,
+    /// Its rows are those of the texts: it was taken in beside their scores, for labels as a rule.
+    Rows,
+    /// Its rows are not in this ledger: nobody here can say what it holds.
+    Unread,
+}
+
+/// A file that holds texts of the subject, or may: it is kept under a key of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
+    /// How it is known.
+    pub link: FileLink,
     /// The erasure of it, where it was erased.
     pub erased_seq: Option<u64>,
     /// Its entry.
@@ -108,7 +125,9 @@ pub struct Handout {
 pub struct ErasureStory {
     /// Whose key signed it.
     pub author: KeyId,
-    /// Files from which the texts came.
+    /// Answers of models about the texts, by the subject of each, with its erasure where there is one.
+    pub answers: Vec<(Digest, Option<u64>)>,
+    /// Files that hold the texts, or may.
     pub files: Vec<SourceFile>,
     /// What may have gone beyond the ledger.
     pub handouts: Vec<Handout>,
@@ -198,6 +217,19 @@ pub fn story(
         texts.push(text);
     }
     let mut files = gathering.files();
+    for (file, rows) in gathering.beside() {
+        let rows = reader.blob(&rows)?;
+        if let Some(link) = gathering.link(rows.as_deref()) {
+            files.push(SourceFile { link, ..file });
+        }
+    }
+    files.sort_by_key(|file| file.seq);
+    let answers = erasure::answers(ledger, &said.subject)?;
+    let answers = answers.into_iter().map(|of| {
+        let erased = gathering.erasures.get(&of).copied();
+        (of, erased)
+    });
+    let answers = answers.collect();
     for file in &mut files {
         // Said to be erased, and readable here: that is no erasure.
         if let (Some(vault), Some(subject)) = (&vault, &file.subject)
@@ -217,6 +249,7 @@ pub fn story(
         }
     }
     Ok(ErasureStory {
+        answers,
         copies,
         author: erased.event.header.author,
         files,
@@ -293,12 +326,23 @@ pub fn decisions_withheld(ledger: &Ledger, through: u64) -> Result<WithheldDecis
     })
 }
 
+/// A file that was taken in.
+struct IngestedFile {
+    experiment: Option<ExperimentId>,
+    /// BLAKE3 of its rows without texts and labels.
+    rows: Digest,
+    seq: u64,
+    source: Source,
+}
+
 /// One walk over the log.
 struct Gathering {
     subject: Digest,
     erased_seq: u64,
     /// Every file that was taken in, by its event.
-    ingested: BTreeMap<EventId, (u64, Source)>,
+    ingested: BTreeMap<EventId, IngestedFile>,
+    /// Experiments with texts of the subject, and its rows there.
+    rows: BTreeMap<Option<ExperimentId>, BTreeSet<String>>,
     /// Those of them that texts of the subject came from.
     came_from: BTreeSet<EventId>,
     /// Files that are kept under the subject's key.
@@ -318,6 +362,7 @@ impl Gathering {
             subject,
             erased_seq,
             ingested: BTreeMap::new(),
+            rows: BTreeMap::new(),
             came_from: BTreeSet::new(),
             own_files: BTreeSet::new(),
             copies: BTreeMap::new(),
@@ -343,6 +388,9 @@ impl Gathering {
                 if is_named {
                     self.naming.entry(event.kind()).or_default().push(seq);
                     self.came_from.extend(&event.header.refs);
+                    let rows = self.rows.entry(event.header.experiment.clone());
+                    let row = row_of_draw(&score.policy, &score.item, score.draw);
+                    rows.or_default().insert(row);
                 }
                 let mut refs = event.header.refs.iter();
                 if refs.any(|of| self.own_files.contains(of)) {
@@ -354,7 +402,13 @@ impl Gathering {
                 }
             }
             Payload::DataIngested(said) => {
-                self.ingested.insert(event.id, (seq, said.source.clone()));
+                let file = IngestedFile {
+                    experiment: event.header.experiment.clone(),
+                    rows: said.rows.blake3,
+                    seq,
+                    source: said.source.clone(),
+                };
+                self.ingested.insert(event.id, file);
                 if let Source::Private(private) = &said.source
                     && self.text(TextUse::File, private, seq)
                 {
@@ -431,22 +485,51 @@ impl Gathering {
         }));
     }
 
+    fn file(&self, of: &IngestedFile, link: FileLink) -> SourceFile {
+        let subject = match &of.source {
+            Source::Envelope(_) => None,
+            Source::Private(private) => Some(private.subject),
+        };
+        let erased_seq = subject.and_then(|subject| self.erasures.get(&subject).copied());
+        SourceFile {
+            erased_seq,
+            link,
+            seq: of.seq,
+            subject,
+        }
+    }
+
+    /// Files from which scores of the texts came.
     fn files(&self) -> Vec<SourceFile> {
-        let found = self.came_from.iter().filter_map(|id| {
-            let (seq, source) = self.ingested.get(id)?;
-            let subject = match source {
-                Source::Envelope(_) => None,
-                Source::Private(private) => Some(private.subject),
-            };
-            let erased_seq = subject.and_then(|subject| self.erasures.get(&subject).copied());
-            Some(SourceFile {
-                erased_seq,
-                seq: *seq,
-                subject,
-            })
+        let found = self.came_from.iter();
+        let found = found.filter_map(|id| self.ingested.get(id));
+        found.map(|of| self.file(of, FileLink::Scores)).collect()
+    }
+
+    /// Other files of the same experiments, each with what its rows are found by.
+    fn beside(&self) -> Vec<(SourceFile, Digest)> {
+        let others = self.ingested.iter();
+        let others = others.filter(|(id, of)| {
+            let is_own = self.came_from.contains(id) || self.own_files.contains(id);
+            !is_own && self.rows.contains_key(&of.experiment)
         });
-        let mut found: Vec<_> = found.collect();
-        found.sort_by_key(|file| file.seq);
-        found
+        let found = others.map(|(_, of)| (self.file(of, FileLink::Rows), of.rows));
+        found.collect()
+    }
+
+    /// How a file with these rows holds texts of the subject; `None` where it does not.
+    fn link(&self, rows: Option<&[u8]>) -> Option<FileLink> {
+        let Some(rows) = rows else {
+            return Some(FileLink::Unread);
+        };
+        let mut lines = rows.split(|byte| *byte == b'\n');
+        let is_own = |line: &[u8]| {
+            let row: IngestedRow = serde_json::from_slice(line).ok()?;
+            let row = row_of_draw(&row.policy, &row.item, row.draw);
+            Some(self.rows.values().any(|of| of.contains(&row)))
+        };
+        // A line that nobody can read may be one of them.
+        let is_held = lines.any(|line| !line.is_empty() && is_own(line).unwrap_or(true));
+        is_held.then_some(FileLink::Rows)
     }
 }

@@ -97,7 +97,7 @@ struct SubjectRows {
 }
 
 /// Subjects of the answers that models gave about a subject's texts.
-fn answers(ledger: &Ledger, subject: &Digest) -> Result<BTreeSet<Digest>, SessionError> {
+pub(super) fn answers(ledger: &Ledger, subject: &Digest) -> Result<BTreeSet<Digest>, SessionError> {
     if ledger.state().fold::<Tallies>().of_kind(Kind::CallRecorded) == 0 {
         return Ok(BTreeSet::new());
     }

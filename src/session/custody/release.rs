@@ -187,11 +187,12 @@ fn content(ledger: &Ledger, request: &ReleaseRequest) -> Result<Content, Session
     Ok(found)
 }
 
+/// A row of a file that was taken in.
 #[derive(serde::Deserialize)]
-struct IngestedRow {
-    draw: Count,
-    item: ItemId,
-    policy: PolicyId,
+pub(super) struct IngestedRow {
+    pub draw: Count,
+    pub item: ItemId,
+    pub policy: PolicyId,
 }
 
 /// Ingested rows: their canonical lines, without texts and labels.

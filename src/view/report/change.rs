@@ -11,6 +11,7 @@ use crate::event::payload::rubric::PatchProposed;
 use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
+use crate::projection::deployments::Deployments;
 use crate::projection::rubrics::RubricRegistration;
 use crate::report::document::Chapter;
 use crate::report::document::Document;
@@ -51,8 +52,14 @@ pub fn document(
         |said| said.patch.to_string(),
     );
     let own: Vec<&Act<'_>> = acts.iter().filter(|act| act.subject == subject).collect();
-    let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = own.iter().partition(|act| act.is_since);
+    let (mut since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) =
+        own.iter().partition(|act| act.is_since);
+    since.extend(others_since(&acts, &own));
+    since.sort_by_key(|act| act.entry.seq);
     let mut head = head(experiment, version, commit.is_some(), &own);
+    if let Some(standing) = standing(source.state, experiment, version) {
+        head.answer = format!("{} {standing}", head.answer);
+    }
     let proposal = commit.and_then(|said| proposed(&chronicle, &said.patch));
     if let Some(Payload::PatchProposed(said)) = proposal.map(|entry| &entry.event.payload) {
         let answer = iteration::answer(source, &said.iteration)?;
@@ -99,6 +106,39 @@ pub fn document(
     out.parts = parts(&chronicle, commit, (&own, source.state));
     out.appendices = appendix(&chronicle, commit).into_iter().collect();
     Ok(source.finish(out)?)
+}
+
+/// Deployments and rollbacks of other versions since this one was first deployed: they take its place, or give it back.
+fn others_since<'a, 'c>(acts: &'a [Act<'c>], own: &[&Act<'c>]) -> Vec<&'a Act<'c>> {
+    let is_deployed = |act: &&&Act<'_>| act.entry.event.kind() == Kind::DeploymentActivated;
+    let first = own.iter().find(is_deployed).map(|act| act.entry.seq);
+    let moves = [Kind::DeploymentActivated, Kind::DeploymentRolledBack];
+    let others = acts.iter().filter(|act| {
+        let is_later = first.is_some_and(|first| act.entry.seq > first);
+        let is_own = own.iter().any(|of| of.entry.seq == act.entry.seq);
+        is_later && !is_own && moves.contains(&act.entry.event.kind())
+    });
+    others.collect()
+}
+
+/// Whether a version runs at the end of what was read; `None` where nothing of the experiment was ever deployed.
+fn standing(
+    state: &State,
+    experiment: &ExperimentId,
+    version: &RubricRegistration,
+) -> Option<String> {
+    let of = state.fold::<Deployments>().by_experiment.get(experiment)?;
+    let Some(running) = of.running() else {
+        return (!of.deployments.is_empty()).then(|| "Nothing runs now.".to_owned());
+    };
+    let runs = &running.versions.rubric_version;
+    if *runs == version.version {
+        return Some("It runs now.".to_owned());
+    }
+    Some(format!(
+        "It does not run now: version {runs} does, deployed at seq {}.",
+        running.seq
+    ))
 }
 
 fn head(

@@ -14,6 +14,7 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::holder;
 use crate::session::custody::erased::ErasedText;
 use crate::session::custody::erased::ErasureStory;
+use crate::session::custody::erased::FileLink;
 use crate::session::custody::erased::KeyStanding;
 use crate::session::custody::erased::SourceFile;
 use crate::view::report::course;
@@ -41,10 +42,19 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
         .count() as u64;
     let kept = match kept {
         0 => String::new(),
-        1 => " A file that holds these texts too can still be read: the last part names it."
+        1 => " A file that holds these texts, or rows of them, can still be read: the last part names it."
             .to_owned(),
         n => format!(
-            " {n} files that hold these texts too can still be read: the last part names them."
+            " {n} files that hold these texts, or rows of them, can still be read: the last part names them."
+        ),
+    };
+    let answers = story.answers.iter().filter(|(_, erased)| erased.is_none());
+    let answers = match answers.count() {
+        0 => String::new(),
+        1 => " One answer of a model about these texts can still be read: the last part names it."
+            .to_owned(),
+        n => format!(
+            " {n} answers of models about these texts can still be read: the last part names them."
         ),
     };
     let copies = match story.copies.len() {
@@ -63,7 +73,7 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
     };
     let head = DocumentHead {
         answer: format!(
-            "{by} erased subject {} on {}. {texts} cannot be read any more, and {touched} cannot be computed again.{kept}{copies}",
+            "{by} erased subject {} on {}. {texts} cannot be read any more, and {touched} cannot be computed again.{kept}{answers}{copies}",
             story.said.subject.short(),
             day(story.recorded_at),
         ),
@@ -287,13 +297,29 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
         "What an erasure here does not reach. Whoever made a copy has to be asked.",
     );
     let columns = [("what", "what"), ("reach", "what holds of it")];
-    let mut table = Table::new("files", "Files that the texts came from", &columns);
+    let mut table = Table::new("files", "Files that hold the texts", &columns);
     for file in &story.files {
         let mut events = vec![file.seq];
         events.extend(file.erased_seq);
         table.row_of(
             events,
             vec![Cell::text(of_file(file)), Cell::text(held(file, story.key))],
+        );
+    }
+    if !table.rows.is_empty() {
+        part.table_or(table, "");
+    }
+    let columns = [("subject", "subject"), ("reach", "what holds of it")];
+    let mut table = Table::new("answers", "Answers of models about the texts", &columns);
+    for (subject, erased) in &story.answers {
+        let reach = match erased {
+            Some(seq) => format!("erased too, at entry {seq}"),
+            None => "KEPT: it can be read until its own subject is erased".to_owned(),
+        };
+        let events = vec![erased.unwrap_or(story.seq)];
+        table.row_of(
+            events,
+            vec![Cell::text(subject.to_hex()), Cell::text(reach)],
         );
     }
     if !table.rows.is_empty() {
@@ -363,17 +389,19 @@ fn of_file(file: &SourceFile) -> String {
 }
 
 fn held(file: &SourceFile, key: KeyStanding) -> String {
+    let holds = match file.link {
+        FileLink::Scores => "it holds these texts too",
+        FileLink::Rows => "its rows are those of these texts",
+        FileLink::Unread => "its rows are not in this ledger, so it may hold these texts",
+    };
     match (file.subject, file.erased_seq) {
         (_, Some(seq)) if key == KeyStanding::NoVault => {
             format!("on record as erased at entry {seq}; its key is NOT CHECKED here")
         }
         (_, Some(seq)) => format!("erased too, at entry {seq}"),
         (Some(_), None) => {
-            "KEPT: it holds these texts too, and can be read until its own subject is erased"
-                .to_owned()
+            format!("KEPT: {holds}, and it can be read until its own subject is erased")
         }
-        (None, None) => {
-            "KEPT: it holds these texts too, and the custodian's key opens it".to_owned()
-        }
+        (None, None) => format!("KEPT: {holds}, and the custodian's key opens it"),
     }
 }

@@ -46,6 +46,7 @@ const JUDGES: PickedTable = PickedTable {
         ("judge", "judge", "judge"),
         ("model", "model", "model"),
         ("port", "port", "asked by"),
+        ("asked/plan_digest", "plan", "plan"),
         ("prompt_hash", "prompt", "prompt"),
         ("day", "day", "registered on"),
     ],

@@ -91,6 +91,8 @@ pub struct TrailLine {
     pub leaf: String,
     /// What it says, decoded.
     pub said: String,
+    /// The same in short, what it came to first.
+    pub brief: String,
 }
 
 /// Lines of a trail; where `together`, neighbours of a bulk kind share one.
@@ -142,6 +144,7 @@ fn line(source: &ReportSource<'_>, read: &LogEntry) -> TrailLine {
         id: read.event.id.to_string(),
         leaf: chronicle::leaf(read).to_hex(),
         said: decoded(&data),
+        brief: brief(&data),
     }
 }
 
@@ -155,6 +158,45 @@ pub fn decoded(data: &Value) -> String {
     let mut out = Vec::new();
     flatten("", data, &mut out);
     out.join("; ")
+}
+
+/// First words of members that a reader looks for: what it is about, and what it came to.
+const FIRST: [&str; 16] = [
+    "iteration",
+    "gate",
+    "run",
+    "patch",
+    "split",
+    "verdicts",
+    "verdict",
+    "outcome",
+    "end",
+    "state",
+    "reason",
+    "version",
+    "judge",
+    "policy",
+    "item",
+    "design",
+];
+
+/// The data of an event in short: what it is about and what it came to first, digests last, each by its first characters.
+fn brief(data: &Value) -> String {
+    let mut parts = Vec::new();
+    flatten("", data, &mut parts);
+    let rank = |part: &String| {
+        let name = part.split(':').next().unwrap_or_default();
+        let first = name.split(' ').next().unwrap_or_default();
+        let is_code = part
+            .rsplit(' ')
+            .next()
+            .is_some_and(|word| word.len() >= CODE);
+        let place = FIRST.iter().position(|of| *of == first);
+        place.unwrap_or(FIRST.len() + usize::from(is_code))
+    };
+    parts.retain(|part| !part.ends_with(": "));
+    parts.sort_by_key(rank);
+    short(&parts.join("; "))
 }
 
 fn flatten(name: &str, value: &Value, out: &mut Vec<String>) {
@@ -220,7 +262,7 @@ fn table(all: &[TrailLine]) -> Table {
             format!("{} to {}", of.seq, of.last_seq)
         };
         let said = if of.count == 1 {
-            short(&of.said)
+            of.brief.clone()
         } else {
             counted(of.count, "entry", "entries")
         };

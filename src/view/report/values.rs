@@ -138,10 +138,10 @@ fn beside(terms: &EstimateTerms) -> String {
 /// Columns of values.
 const VALUES: [(&str, &str); 10] = [
     ("policy", "policy"),
+    ("claimable", "may be claimed"),
     ("standing", "claim"),
     ("estimate", "value"),
     ("interval", "interval"),
-    ("claimable", "may be claimed"),
     ("rank", "rank"),
     ("labels", "own labels"),
     ("rows", "rows"),
@@ -174,9 +174,9 @@ pub(super) fn newest_table(of: &AnsweredValues) -> Table {
         table.row(*seq, cells);
     }
     table.plot = Some(Plot::Forest {
-        label: (0, 1),
-        estimate: 2,
-        interval: Some(3),
+        label: (0, 2),
+        estimate: 3,
+        interval: Some(4),
         reference: None,
         axis: "value on the scale of labels",
         before: None,
@@ -205,10 +205,10 @@ fn said_cells(now: &SaidValue) -> Vec<Cell> {
     };
     let mut cells = vec![
         Cell::text(row.policy.as_str()),
+        Cell::Flag(now.may_be_claimed),
         Cell::text(now.claim),
         value,
         ends,
-        Cell::Flag(now.may_be_claimed),
         Cell::maybe(now.rank.as_deref(), Cell::text),
     ];
     cells.extend(counts(row));
@@ -219,10 +219,10 @@ fn said_cells(now: &SaidValue) -> Vec<Cell> {
 fn unsaid_cells(row: &EstimateRecorded) -> Vec<Cell> {
     let mut cells = vec![
         Cell::text(row.policy.as_str()),
+        Cell::Flag(false),
         Cell::text("no answer"),
         Cell::text(WITHHELD),
         Cell::Absent,
-        Cell::Flag(false),
         Cell::Absent,
     ];
     cells.extend(counts(row));

@@ -11,13 +11,8 @@ use crate::support::verifiers;
 
 const DAY: i64 = 86_400;
 
-/// A ledger with estimates: the first reads the lengths of responses, the second does not.
-fn with_estimates() -> Desk {
-    let mut desk = Desk::with_ledger();
-    for role in ["arbiter", "labeler"] {
-        desk.ok(&format!("key new {role} --role {role}"));
-    }
-    desk.ok("label design new calib --purpose calibrate --probability 1");
+/// Forty rows with texts, scores and labels.
+fn forty() -> String {
     let row = |at: usize| {
         let words = "word ".repeat(1 + at * 5 % 17);
         let score = 0.1 + 0.08 * (at % 10) as f64;
@@ -26,8 +21,17 @@ fn with_estimates() -> Desk {
             "{{\"prompt_id\":\"p{at}\",\"prompt\":\"q\",\"response\":\"{words}\",\"judge_score\":{score:.6},\"oracle_label\":{label:.6}}}\n"
         )
     };
-    let rows: String = (0..40).map(row).collect();
-    desk.file("a_responses.jsonl", &rows);
+    (0..40).map(row).collect()
+}
+
+/// A ledger with estimates: the first reads the lengths of responses, the second does not.
+fn with_estimates() -> Desk {
+    let mut desk = Desk::with_ledger();
+    for role in ["arbiter", "labeler"] {
+        desk.ok(&format!("key new {role} --role {role}"));
+    }
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    desk.file("a_responses.jsonl", &forty());
     desk.ok("import cje a_responses.jsonl --labels");
     desk.ok("estimate --covariate response_length");
     desk.ok("estimate");
@@ -162,7 +166,7 @@ fn an_erasure_is_certified_and_what_it_touches_is_named() {
     assert!(files[0]["reach"].as_str().unwrap().starts_with("KEPT"));
     let answer = certificate["head"]["answer"].as_str().unwrap();
     assert!(
-        answer.contains("A file that holds these texts too can still be read"),
+        answer.contains("A file that holds these texts, or rows of them, can still be read"),
         "{answer}"
     );
     for word in ["compliant", "certified"] {
@@ -171,6 +175,45 @@ fn an_erasure_is_certified_and_what_it_touches_is_named() {
     }
 
     named_elsewhere(&mut desk, seq, &gone);
+}
+
+#[test]
+fn a_file_that_was_taken_in_beside_the_scores_of_the_texts_is_named_too() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new labeler --role labeler");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    // The judge scores the rows; the same file comes again with its labels, and no score is new.
+    desk.file("a_responses.jsonl", &forty());
+    desk.ok("import cje a_responses.jsonl");
+    desk.ok("import cje a_responses.jsonl --labels");
+    let others: String = forty()
+        .lines()
+        .skip(20)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    desk.file("b_responses.jsonl", &others);
+    desk.ok("import cje b_responses.jsonl --policy b");
+    let subject = subject_of(&mut desk, "p7");
+    desk.ok(&format!(
+        "erase {subject} --basis article-17 --yes --key cem"
+    ));
+    let certificate = report(&mut desk, "erasure");
+    let files = rows(&certificate, "beyond", "files");
+    let reach: Vec<&str> = files
+        .iter()
+        .map(|of| of["reach"].as_str().unwrap())
+        .collect();
+    assert_eq!(reach.len(), 2, "{reach:?}");
+    assert!(reach[0].contains("it holds these texts too"), "{reach:?}");
+    assert!(
+        reach[1].contains("its rows are those of these texts"),
+        "{reach:?}"
+    );
+    let answer = certificate["head"]["answer"].as_str().unwrap();
+    assert!(
+        answer.contains("2 files that hold these texts, or rows of them, can still be read"),
+        "{answer}"
+    );
 }
 
 /// Every other reading names it too: verify, reports of the experiment and of retention, a bundle.
