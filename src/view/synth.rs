@@ -182,8 +182,8 @@ fn facts(record: &IterationRecord, run: &SynthRecord) -> SynthRunShown {
     }
 }
 
-/// How an end reads.
-fn word(end: Option<SynthEnd>) -> &'static str {
+/// How the end of a run reads.
+pub fn end_in_words(end: Option<SynthEnd>) -> &'static str {
     match end {
         None => "open",
         Some(SynthEnd::DevCalls) => "no dev call is left",
@@ -237,7 +237,7 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
             "dev calls",
             format!("{} of {}", facts.dev_calls, facts.dev_calls_max),
         ),
-        ("end", word(facts.end).to_owned()),
+        ("end", end_in_words(facts.end).to_owned()),
         ("proposed", names(&facts.proposed)),
         ("other runs", facts.other_runs.to_string()),
     ]);
@@ -350,7 +350,7 @@ pub fn list(state: &State) -> View {
             of.optimizer.clone(),
             of.rounds.to_string(),
             of.dev_calls.to_string(),
-            word(of.end).to_owned(),
+            end_in_words(of.end).to_owned(),
             names(&of.proposed),
         ]
     });

@@ -94,15 +94,20 @@ fn graded_alone(gate: &Gate, record: &ManifestRecord, state: &State, now: Timest
     let in_flight =
         |one: &ManifestVersion| one.seq > look && one.class.is_some_and(|class| class >= 2);
     let amended = record.versions.iter().any(in_flight) || !record.deviations.is_empty();
-    // An order that somebody could know before this manifest was registered, and from rulebook 23 on one that could be chosen.
+    if amended || is_order_known(gate, record, state) {
+        return Grade::CertifiedAmended;
+    }
+    Grade::Certified
+}
+
+/// Whether another manifest had drawn an order of the same units before: somebody could know it before this manifest was
+/// registered, and from rulebook 23 on could choose among both.
+pub fn is_order_known(gate: &Gate, record: &ManifestRecord, state: &State) -> bool {
     let before = record.versions.first().map(|first| first.seq);
     let before = before.filter(|_| state.asks(Question::OneOrder));
     let chosen = Some(gate.opened_seq).filter(|_| state.asks(Question::OneOfOrders));
     let is_redrawn = |before: u64| is_redrawn(state, record, before);
-    if amended || before.max(chosen).is_some_and(is_redrawn) {
-        return Grade::CertifiedAmended;
-    }
-    Grade::Certified
+    before.max(chosen).is_some_and(is_redrawn)
 }
 
 /// Keys that signed what a gate rests on, each with the last entry.

@@ -22,6 +22,7 @@ pub use claims::favours;
 pub use elsewhere::tests_of;
 pub use grade::graded;
 pub use grade::is_late;
+pub use grade::is_order_known;
 pub use grade::least;
 pub use observed::absent;
 pub use observed::delta;

@@ -186,6 +186,19 @@ pub fn graded_claims(state: &State) -> impl Iterator<Item = (&ManifestId, Graded
     })
 }
 
+/// Why the grade of a gate is `certified_amended` where no amendment and no deviation says so; `None` for others.
+pub fn why_amended(state: &State, id: &ManifestId) -> Option<String> {
+    let gate = state.fold::<Gates>().by_id.get(id)?;
+    let record = state.fold::<Manifests>().by_id.get(id)?;
+    let grade = gates::graded(gate, record, state, state.keyring.recorded_at?);
+    let is_it = grade == Grade::CertifiedAmended && gates::is_order_known(gate, record, state);
+    is_it.then(|| {
+        "It is no plain certified: another plan had drawn an order of the same units for the same candidate before, so the \
+         order of this one could be known or chosen."
+            .to_owned()
+    })
+}
+
 /// Whether a gate ended in something that its test found.
 fn is_finding(outcome: Option<Outcome>) -> bool {
     let none = [Outcome::UndecidedAtNMax, Outcome::Superseded, Outcome::Void];

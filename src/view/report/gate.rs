@@ -26,6 +26,7 @@ use crate::session::chronicle::ChronicleEntry;
 use crate::session::gate::error::GateError;
 use crate::view::gate::facts::GateFacts;
 use crate::view::gate::page::Page;
+use crate::view::gate::verdict::why_amended;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::made;
@@ -103,6 +104,7 @@ pub fn document(source: &ReportSource<'_>, id: &ManifestId) -> Result<Document, 
         "What bears on it since it was decided",
         &since,
     ));
+    out.head.rest.extend(why_amended(source.state, id));
     out.head.separation.extend(course::policy(source.state));
     out.parts = vec![
         plan(&chronicle, id, &page),
@@ -227,7 +229,7 @@ fn head(chronicle: &Chronicle, facts: &GateFacts, missing: u64) -> DocumentHead 
     let graded = facts
         .grade
         .filter(|grade| facts.n > 0 || *grade == Grade::Void);
-    let grade = graded.map(|grade| format!("Its grade now is {}.", word(&grade)));
+    let grade = graded.map(|grade| format!("Its grade now is {}.", word(&grade).replace('_', " ")));
     let test = facts.plan.as_ref().and_then(|plan| plan.test.as_ref());
     let sides = test.map(sides);
     let not =

@@ -23,6 +23,9 @@ use crate::view::iterate::show;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::made::ReportSource;
+use crate::view::report::made::counted;
+use crate::view::synth;
+use crate::workflow::judge::command;
 use crate::workflow::predicate;
 use crate::workflow::predicate::ProfileThresholds;
 
@@ -110,6 +113,23 @@ fn figure_of(value: f64) -> String {
     shown::number(value, FIGURE_DIGITS)
 }
 
+/// Runs of optimizers of an iteration, each with how it ended: one that proposed nothing is on record too.
+fn searched(record: &IterationRecord) -> Option<String> {
+    let runs = record.synths.iter().map(|run| {
+        let said = &run.opened.said;
+        let end = run.stopped.as_ref().map(|of| of.said.reason);
+        let optimizer = command::name(said.model.as_str());
+        format!("{} of {optimizer} ({})", said.run, synth::end_in_words(end))
+    });
+    let runs: Vec<_> = runs.collect();
+    let count = counted(
+        runs.len() as u64,
+        "run of an optimizer",
+        "runs of optimizers",
+    );
+    (!runs.is_empty()).then(|| format!("It had {count}: {}.", runs.join(", ")))
+}
+
 /// The document of an iteration: it begins with what `clover iterate show` answers.
 ///
 /// # Errors
@@ -123,6 +143,7 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
     let own = (!decided.starts_with("Accepted")).then_some(decided);
     let first = own.into_iter().chain(figures(&record));
     out.head.rest.splice(0..0, first.collect::<Vec<_>>());
+    out.head.rest.extend(searched(&record));
     let chronicle = source.chronicle(Some(&bundle.experiment))?;
     let acts = course::acts(&chronicle);
     let name = bundle.iteration.as_str();

@@ -18,6 +18,7 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
 use crate::view::report::made::ReportSource;
+use crate::view::report::made::counted;
 use crate::view::report::made::seqs;
 use crate::view::report::picked::PickedTable;
 use crate::view::word;
@@ -339,11 +340,12 @@ fn inventory(source: &ReportSource<'_>, chronicle: &Chronicle) -> Chapter {
     part.table_or(table, "no calibrator was fitted in the range");
     let table = CHECKS.of(chronicle, |_| true);
     part.table_or(table, "no judge was compared or checked in the range");
-    let imported = source.state.fold::<Experiments>().by_id.len();
+    let imported = source.state.fold::<Experiments>().by_id.len() as u64;
+    let imported = counted(imported, "experiment", "experiments");
     part.lacks(
         "judges of imported scores alone",
         format!(
-            "a judge whose scores are taken in is named by them and not registered; {imported} experiments may have some"
+            "a judge whose scores are taken in is named by them and not registered; {imported} may have some"
         ),
     );
     part

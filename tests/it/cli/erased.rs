@@ -182,10 +182,16 @@ fn a_file_that_was_taken_in_beside_the_scores_of_the_texts_is_named_too() {
     let mut desk = Desk::with_ledger();
     desk.ok("key new labeler --role labeler");
     desk.ok("label design new calib --purpose calibrate --probability 1");
-    // The judge scores the rows; the same file comes again with its labels, and no score is new.
+    // The rows are scored; ten of them come again in a file with their labels, and no score is new.
     desk.file("a_responses.jsonl", &forty());
     desk.ok("import cje a_responses.jsonl");
-    desk.ok("import cje a_responses.jsonl --labels");
+    let ten: String = forty()
+        .lines()
+        .take(10)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    desk.file("labelled.jsonl", &ten);
+    desk.ok("import cje labelled.jsonl --policy a --labels");
     let others: String = forty()
         .lines()
         .skip(20)

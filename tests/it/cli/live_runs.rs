@@ -258,6 +258,40 @@ fn a_key_stands_in_no_file_even_where_an_answer_repeats_it() {
     ));
 }
 
+/// Given rows whose labels can be read already; when a judge behind HTTP would be paid for them; then that is asked before,
+/// and said after.
+#[test]
+fn rows_whose_labels_can_be_read_are_asked_about_before_money_is_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let honest = double("", None);
+    prepare(&home, &honest, (4, 100_000), "none");
+    home.ok(&words(&ask(1)));
+    home.ok(&words(
+        "label design new calib --purpose calibrate --probability 1",
+    ));
+    let labels = "prompt_id,policy,label\nitem-0,base,0.5\n";
+    std::fs::write(home.0.join("work/labels.csv"), labels).unwrap();
+    home.ok(&words("import labels labels.csv --design calib"));
+    let second = ask(2);
+    let dry = home.ok(&words(&format!("{second} --dry-run")));
+    assert_eq!(dry["data"]["late"], 4, "{dry}");
+    let bare = second.replace(" --yes", "");
+    let asked = home.command(&words(&bare)).output().unwrap();
+    let text = String::from_utf8(asked.stderr).unwrap();
+    assert_eq!(asked.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("4 rows are of policies whose labels can be read already"),
+        "{text}"
+    );
+    assert_eq!(said(&home, "call.recorded").len(), 4, "nothing was sent");
+    let done = home.ok(&words(&second));
+    assert_eq!(
+        (&done["data"]["late"], &done["data"]["scored"]),
+        (&4.into(), &4.into())
+    );
+}
+
 /// Given a run that was killed and whose rows are gone; when somebody ends it; then nobody was asked, the open hold is charged
 /// as a whole, the judge may be asked again by another run, and both verifiers agree.
 #[test]
@@ -307,6 +341,12 @@ fn a_run_that_nobody_goes_on_with_is_ended_and_pays_for_its_hold() {
             "{text}"
         );
     }
+    // A dry run says that the run goes on, and what is held for it.
+    let dry = home.ok(&words(&format!("{line} --dry-run")));
+    assert_eq!(
+        (&dry["data"]["open_run"], &dry["data"]["held_usd_micro"]),
+        (&run, &held.into())
+    );
     // Without a yes it is only asked about.
     let asked = home
         .command(&words(stop.trim_end_matches(" --yes")))

@@ -277,6 +277,23 @@ fn reported(desk: &mut Desk) {
         answer.contains("Since then it was rolled back, on 2026-11-20"),
         "{answer}"
     );
+    assert!(
+        answer.contains("It does not run now: version 1.0 does, deployed at seq"),
+        "{answer}"
+    );
+    // What another version did to it stands in the record of the version that it replaced.
+    let replaced = drawn(desk, "report change exp-1@1.0");
+    let answer = replaced.json["head"]["answer"].as_str().unwrap();
+    assert!(answer.contains("It runs now."), "{answer}");
+    let since = replaced.json["head"]["since"]["rows"].as_array().unwrap();
+    let acts: Vec<&str> = since
+        .iter()
+        .map(|row| row["act"].as_str().unwrap())
+        .collect();
+    assert!(
+        acts.contains(&"deployed") && acts.last() == Some(&"ROLLED BACK"),
+        "{acts:?}"
+    );
     let people = change.json["head"]["people"]["rows"].as_array().unwrap();
     let acts: Vec<&str> = people
         .iter()

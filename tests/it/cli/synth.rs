@@ -231,6 +231,29 @@ fn a_run_ends_where_its_plan_says_and_goes_on_after_it_was_cut() {
         "{}",
         ran.err
     );
+    // What the program said before it ended is told; the run stands where a person looks for what is open.
+    let words = [
+        "synth",
+        "run",
+        "it-mended",
+        "--optimizer",
+        "sh optimizer.sh",
+    ];
+    std::fs::remove_file(desk.at.join("answer-2.json")).ok();
+    let failed = desk.words(&words);
+    assert!(
+        failed.err.contains("exit status: 1: cat: answer-2.json"),
+        "{}",
+        failed.err
+    );
+    desk.file("n", "2\n");
+    let status = desk.ok("status --json").json();
+    assert_eq!(status["data"]["open_synths"][0]["iteration"], "it-mended");
+    let shown = desk.ok("synth show it-mended-5").out;
+    assert!(
+        shown.contains("next: clover synth run it-mended --optimizer 'sh optimizer.sh'"),
+        "{shown}"
+    );
     let asked = count(&mut desk, "synth.asked");
     let gone_on = desk.words(&["synth", "run", "it-mended", "--optimizer", "cards"]);
     assert_eq!(gone_on.code, 11, "{}", gone_on.err);
@@ -261,6 +284,14 @@ fn a_run_ends_where_its_plan_says_and_goes_on_after_it_was_cut() {
     assert_eq!(stopped["data"]["end"], "person");
     let list = desk.ok("synth list --json").json();
     assert_eq!(list["data"]["runs"].as_array().unwrap().len(), 6);
+    let report = desk.ok("report experiment --format json").out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let begun = report["parts"][0]["tables"][0]["rows"].as_array().unwrap();
+    let runs = begun.iter().find(|of| of["what"] == "runs of optimizers");
+    assert_eq!(
+        runs.map(|of| (&of["begun"], &of["ended"])),
+        Some((&json!(6), &json!(6)))
+    );
     desk.ok("verify --recompute");
 }
 

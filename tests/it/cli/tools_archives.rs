@@ -124,6 +124,17 @@ fn an_archive_that_is_a_log_is_read() {
     let bytes = archive(&log());
     put(&desk, &bytes);
     desk.ok("import inspect log.eval --dry-run");
+    // A sample that the summaries do not name is not read, and that is said.
+    let mut more = log();
+    more.push(stored("samples/b_epoch_1.json", SAMPLE));
+    put(&desk, &archive(&more));
+    let ran = desk.ok("import inspect log.eval --dry-run");
+    let text = format!("{}{}", ran.out, ran.err);
+    assert!(
+        text.contains("1 samples of the archive are not in its summaries.json")
+            && text.contains("samples/b_epoch_1.json"),
+        "{text}"
+    );
     // As a custodian opens it: line feeds behind its end are none of it.
     put(&desk, &[bytes.as_slice(), b"\n\n\n\n"].concat());
     desk.ok("import inspect log.eval");

@@ -109,6 +109,23 @@ fn root(desk: &mut Desk, bundle: &Path) -> String {
     ran["checkpoint"]["root"].as_str().unwrap().to_owned()
 }
 
+/// A stranger runs the file that ships: the program in it says its verdict.
+fn verifies_itself(folder: &Path, name: &str) {
+    if !verifiers::python() {
+        return;
+    }
+    let ran = verifiers::python3()
+        .arg(folder.join("audit.clover"))
+        .output()
+        .unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr),
+    );
+    let is_verified = out.lines().any(|line| line.starts_with("VERIFIED  "));
+    assert!(is_verified, "audits/worked/{name}/audit.clover: {out}{err}");
+}
+
 /// The root covers each byte of each entry, and each entry names its blobs by digest. Pages and programs in a bundle are those of
 /// the day on which it was made.
 fn holds(sample: &WorkedSample) {
@@ -127,6 +144,7 @@ fn holds(sample: &WorkedSample) {
             std::fs::copy(desk.at.join(file), folder.join(file)).unwrap();
         }
     }
+    verifies_itself(&folder, name);
     let told = root(&mut desk, Path::new("audit.clover"));
     let kept = root(&mut desk, &folder.join("audit.clover"));
     let again = "UPDATE=1 writes what the story ends in";

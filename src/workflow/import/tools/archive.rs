@@ -25,7 +25,7 @@ pub(super) struct Archive<'a> {
     total: u64,
 }
 
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     let start: String = name.chars().take(NAME_SHOWN).collect();
     format!("{start:?}")
 }
@@ -78,6 +78,13 @@ impl<'a> Archive<'a> {
             }
         }
         Ok(Self { members, total: 0 })
+    }
+
+    /// Members whose names begin with this.
+    pub(super) fn under(&self, folder: &str) -> Vec<String> {
+        let names = self.members.file_names_raw();
+        let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+        names.filter(|name| name.starts_with(folder)).collect()
     }
 
     /// Whether a member is there.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::RowEdit;
 use super::ToolTerms;
 use super::archive::Archive;
+use super::archive::shown;
 use super::chosen;
 use super::gather::Beside;
 use super::gather::Gatherer;
@@ -115,6 +116,19 @@ fn of_archive(
     let taken = taken(&mut gather, (&summaries, &status), terms)?;
     if terms.scores_only {
         gather.warn("the summaries of an archive do not say which scores people edited: without --scores-only each is read as it was first given".to_owned());
+    }
+    let mut unnamed: BTreeSet<String> = archive.under("samples/").into_iter().collect();
+    for summary in &summaries {
+        if let Ok(name) = summary.object().and_then(|of| member_of(&of)) {
+            unnamed.remove(&name);
+        }
+    }
+    if let Some(first) = unnamed.first() {
+        let count = unnamed.len();
+        gather.warn(format!(
+            "{count} samples of the archive are not in its summaries.json and are not read; the first is {}",
+            shown(first)
+        ));
     }
     for (number, summary) in (1..).zip(&summaries) {
         let object = match summary.object() {
