@@ -213,10 +213,10 @@ rules! {
         "a promotion on gates that decided nothing, by a family that was not closed, of another candidate, or with another grade than follows; on finite claims alone, or with another number of tests (18)"
         => "do not rely on it";
     Predicate "predicate" next "clover iterate list":
-        "a step of an iteration out of order, after a pause or after unsealing; a classification under another hash; a card under another digest, or of another iteration, rubric or calibrator; a gate with evidence of another, or a gate, a calibrator or scores for no candidate; scores of fewer rows than were read, or after a calibrator was fitted on them; a gate on the wrong split, or held to other numbers than registered; an answer of the dev objective to another key, after sealing, or beyond its budget (`PREDICATE.md`)"
+        "a step of an iteration out of order, after a pause or after unsealing; a classification under another hash; a card under another digest, or of another iteration, rubric or calibrator; a gate with evidence of another, or a gate, a calibrator or scores for no candidate; scores of fewer rows than were read, or after a calibrator was fitted on them; a gate on the wrong split, or held to other numbers than registered; an answer of the dev objective to another key, after sealing, or beyond its budget, from rulebook 26 on over every iteration of the plan (`PREDICATE.md`)"
         => "void the gate, and what rests on it";
     Sealing "sealing" next "clover iterate list":
-        "candidates sealed in a tainted iteration, that did not pass on dev, twice, two of a family, with another divisor, or without a review where stakes are high; confirm unsealed without a sealing, a fresh charge, a fresh root, or before its window ended; a label shown before that, or of a sequential test out of order, beyond its look or after it stopped; a look that is not the one due; a label of an older block (18), or of a row that the judge had not scored; a score of a confirm row after the unsealing (22) (`PREDICATE.md`)"
+        "candidates sealed in a tainted iteration, that did not pass on dev, twice, two of a family, with another divisor, or without a review where stakes are high; confirm unsealed without a sealing, a fresh charge, a fresh root, or before its window ended; a label shown before that, or of a sequential test out of order, beyond its look or after it stopped; a look that is not the one due; a label of an older block (18), or of a row that the judge had not scored; a score of a confirm row after the unsealing (22); a sealing beside an open run of an optimizer (26) (`PREDICATE.md`)"
         => "void the peek";
     Acceptance "acceptance" next "clover iterate list":
         "a patch accepted against a gate, out of order, without every gate of every sealed candidate, or with other numbers than its events have; an iteration ended otherwise than its decisions say (`PREDICATE.md`)"
@@ -249,19 +249,19 @@ rules! {
         "a run of a judge behind HTTP that is none: a second one of a judge, a call of an older epoch or of more asks than it has, or an end that says something else than its calls (`ENDPOINTS.md`)"
         => "count the calls of the run; do not rely on scores that it gave";
     Ask "ask" next "clover log --kind call.recorded":
-        "an ask that was asked again after an answer, a score without one, or an answer of another model than is pinned (`ENDPOINTS.md`)"
+        "an ask that was asked again after an answer, a score without one, or an answer of another model than is pinned; from rulebook 26 on the same texts under a second key, or a key with other texts (`ENDPOINTS.md`)"
         => "read every call of the ask: of several answers somebody chose one";
     Price "price" next "clover price list":
         "a run without prices or an account, or a call that costs something else than its tokens and the table give (`ENDPOINTS.md`)"
         => "compute the cost from the tokens and the table; compare with the provider's page";
     Hold "hold" next "clover budget list":
-        "money that was spent without being held, held twice, or settled below what its calls cost (`ENDPOINTS.md`)"
+        "money that was spent without being held, held twice, settled below what its calls cost, or from rulebook 26 on held below the bounds of its calls (`ENDPOINTS.md`)"
         => "compare what was charged with the provider's page, and open a new account for what is missing";
     Source "source" next "clover log --kind call.recorded":
-        "a score or a miss of a judge behind HTTP that no call on record gave about the same texts, or a judge without its endpoint (`ENDPOINTS.md`)"
+        "a score or a miss of a judge behind HTTP that no call on record gave about the same texts, or a judge without its endpoint; from rulebook 26 on a row that was missed, with another text (`ENDPOINTS.md`)"
         => "do not use the score: nobody knows who gave it";
     Synth "synth" next "clover log --kind synth.opened":
-        "an optimizer in a run was shown what was not released to it, returned or was told more than its run has, is said to have returned what it did not, or scored or labelled (`SYNTHESIS.md`)"
+        "an optimizer in a run was shown what was not released to it, returned or was told more than its run has, is said to have returned what it did not, or scored or labelled; from rulebook 26 on a patch of a run by another author, or a program under the name of a built-in optimizer (`SYNTHESIS.md`)"
         => "take no patch from the run: what its optimizer knew, or how it searched, is not what the ledger says";
     Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
@@ -297,7 +297,7 @@ rules! {
         "a rulebook that is not above the one in force, or that this verifier does not know"
         => "get a newer verifier; a rulebook never goes back";
     Recompute "recompute" next "clover replay --all":
-        "a number, word or count of an arbiter is not what the entries before give (`ESTIMATES.md`, `PREDICATE.md`); only `clover verify --recompute` looks"
+        "a number, word or count of an arbiter is not what the entries before give (`ESTIMATES.md`, `PREDICATE.md`), or a call says otherwise than the answer in the vault (`ENDPOINTS.md`); only `clover verify --recompute` looks"
         => "do not use the number; `clover replay SEQ --explain` shows what it should be";
     Bundle "bundle" next "clover export bundle -o FILE":
         "a file of a bundle is missing, changed, unlisted, has no place there, or says what the log contradicts (`EXPORTS.md`)"

@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 25;
+pub const NEWEST: u32 = 26;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -309,6 +309,27 @@ questions! {
     /// Which labels of a policy can be missing.
     OpenableRows "openable_rows" since 25 rule Judge:
         "a comparison of judges misses no label of a cluster that was listed for confirm before the first label could be read";
+    /// Over which iterations dev calls are counted.
+    DevCallsOfPlan "dev_calls_of_plan" since 26 rule Predicate:
+        "the dev objective answers as often as the plan says, counted over every iteration of the plan";
+    /// What an open run of an optimizer keeps from being sealed.
+    RunEndsFirst "run_ends_first" since 26 rule Sealing:
+        "nothing is sealed while a run of an optimizer is open";
+    /// Who wrote a patch that came of a run.
+    ModelOfRun "model_of_run" since 26 rule Synth:
+        "a patch that names a run is by the model of that run, and by no person";
+    /// Which optimizers have the names of built-in ones.
+    OwnNames "own_names" since 26 rule Synth:
+        "a run has the name of a built-in optimizer exactly where that optimizer writes its candidates";
+    /// Under how many keys a judge is asked about texts.
+    OneAsk "one_ask" since 26 rule Ask:
+        "a judge behind HTTP is asked about the same texts under one key, and a key is of one judge and the same texts";
+    /// What a hold covers.
+    HeldBounds "held_bounds" since 26 rule Hold:
+        "a hold covers the bound of each of its calls";
+    /// About which text a row that was missed is scored.
+    SameText "same_text" since 26 rule Source:
+        "a row that was missed is missed again and scored with the same text";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -48,8 +48,8 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 29,
-    newest_since: 28,
+    version: 30,
+    newest_since: 30,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

@@ -66,9 +66,15 @@ impl Texts<'_> {
     /// # Errors
     /// What is missing, in words.
     pub fn opened(&mut self, private: &PrivateRef) -> Result<String, String> {
-        let opened = self.opened_bytes(private)?;
-        let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;
-        Ok(text.to_owned())
+        String::from_utf8(self.content(private)?).map_err(|error| error.to_string())
+    }
+
+    /// Private content, whatever its bytes are.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn content(&mut self, private: &PrivateRef) -> Result<Vec<u8>, String> {
+        Ok(self.blob(private)?.plaintext.clone())
     }
 
     /// Whether the key of a subject is at hand.
@@ -84,6 +90,14 @@ impl Texts<'_> {
     /// # Errors
     /// What is missing, in words.
     pub fn opened_bytes(&mut self, private: &PrivateRef) -> Result<OpenedBlob, String> {
+        let opened = self.blob(private)?;
+        if opened.commitment() != private.commitment {
+            return Err("its text is not the one that was recorded".to_owned());
+        }
+        Ok(opened)
+    }
+
+    fn blob(&mut self, private: &PrivateRef) -> Result<OpenedBlob, String> {
         let stored = self.ledger.store().reader().blob(&private.blob.blake3);
         let stored = stored
             .map_err(|error| error.to_string())?
@@ -91,11 +105,7 @@ impl Texts<'_> {
         let Some(key) = self.key(&private.subject)? else {
             return Err(self.without_key(&private.subject));
         };
-        let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
-        if opened.commitment() != private.commitment {
-            return Err("its text is not the one that was recorded".to_owned());
-        }
-        Ok(opened)
+        seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())
     }
 }
 

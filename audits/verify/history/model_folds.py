@@ -40,7 +40,7 @@ def budget_reserved(state, entry, data):
     if run:
         run.holds += 1
         run.uncalled = 0
-        run.hold = [data["hold"], data["amount"], data["asks"]]
+        run.hold = [data["hold"], data["amount"], data["asks"], 0]
 
 
 def budget_settled(state, _entry, data):
@@ -56,6 +56,10 @@ def budget_settled(state, _entry, data):
         run.hold = None
 
 
+def texts_of(data):
+    return data["texts"]["x_hash"], data["texts"]["a_hash"]
+
+
 def call_recorded(state, entry, data):
     if data["outcome"] in AGAIN:
         state.again[data["ask"]] = data["nth"], data["run"], data["outcome"] == "lost"
@@ -63,6 +67,9 @@ def call_recorded(state, entry, data):
         state.again.pop(data["ask"], None)
     state.calls[entry.id.hex()] = (entry.experiment, data["judge"], data["outcome"], data["texts"],
                                    data.get("score_micro"))
+    if entry.experiment is not None:
+        about = entry.experiment, data["judge"], *texts_of(data)
+        state.asked.setdefault(about, set()).add(data["ask"])
     run = state.runs.get(data["run"])
     if run:
         lost = data["outcome"] == "lost"                       # asked again, so it is still left
@@ -75,6 +82,7 @@ def call_recorded(state, entry, data):
         run.epoch_cost += data["cost_usd_micro"]
         if run.hold:
             run.hold[2] = max(0, run.hold[2] - 1)
+            run.hold[3] += data["bound_usd_micro"]
 
 
 def call_named(state, call):
@@ -86,3 +94,5 @@ def score_missed(state, entry, data):
     call_named(state, data["call"]["call"])
     row = entry.experiment, data["judge"], data["policy"], data["item"], data["draw"]
     state.missed[row] = state.missed.get(row, 0) + 1
+    if entry.experiment is not None:
+        state.missed_with.setdefault(row, set()).add(texts_of(data["call"]))

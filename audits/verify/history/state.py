@@ -55,6 +55,8 @@ class State:
         self.again = {}                           # asks that may be asked again -> number of the last call
         self.calls = {}                           # id of a call -> (experiment, judge, outcome, texts, score)
         self.missed = {}                          # (experiment, judge, policy, item, draw) -> how often
+        self.missed_with = {}                     # the same -> (x_hash, a_hash) of each miss
+        self.asked = {}                           # (experiment, judge, x_hash, a_hash) -> keys of its asks
         self.synths = {}                          # runs of optimizers by name
         self.judged = set()                       # keys that signed a score or a label
         self.passing = {}                         # iteration -> candidates that the dev objective lets be proposed
@@ -284,6 +286,14 @@ class State:
         known = self.judges.get(it.experiment, {})
         own = [judge for judge in self.scored_at.get(it.experiment, {}) if "of" not in known.get(judge, ({}, 0))[0]]
         return named or (own[0] if len(own) == 1 else None)
+
+    def dev_calls_made(self, name):
+        """Dev calls in an iteration, and from rulebook 26 on in every other on a version of its manifest."""
+        it = self.iterations[name]
+        plan = self.of_digest(it.digest) if self.asks("dev_calls_of_plan") else None
+        names = [other for other, of in self.iterations.items()
+                 if other == name or plan and plan.version(of.digest)]
+        return sum(len(self.decisions[other].receipts) for other in names if other in self.decisions)
 
     def plan_of(self, it):
         """What the manifest of an iteration says of iterations, or None."""

@@ -230,7 +230,7 @@ def dev_call_problem(state, e, it, decided):
         return "a requester with a live key in role optimizer", e.data["requester"]
     if [of["gate"] for of in e.data["answers"]] != list(DEV_GATES):
         return "answers of p0 to p7 in order", "others"
-    plan, made = state.plan_of(it), len(decided.receipts)
+    plan, made = state.plan_of(it), state.dev_calls_made(e.data["iteration"])
     if not plan or "design" not in plan:
         return "a manifest that says how often dev is called", "none"
     if made >= plan["design"]["dev_calls_max"]:

@@ -1,5 +1,7 @@
 """Rules of runs of judges behind HTTP: what is held, asked, answered and paid (`schema/ENDPOINTS.md`)."""
 
+from history.model_folds import texts_of
+
 TOKENS_MAX = 10_000_000
 PARTS = ("input", "cache_read", "cache_write", "output")
 MAYBE_BILLED = ("cut", "failed", "foreign", "late", "oversize")
@@ -124,6 +126,29 @@ def rule_ask(state, e):
     return None
 
 
+def rule_one_ask(state, e):
+    """The first call of an ask is about texts that its judge was not asked about, a further one about the same as before."""
+    if e.kind != "call.recorded" or e.experiment is None or not state.asks("one_ask"):
+        return None
+    known = state.asked.get((e.experiment, e.data["judge"], *texts_of(e.data)), ())
+    if e.data["nth"] == 0 and known:
+        return "texts that %s was not asked about before" % e.data["judge"], "an ask of another key, or the same again"
+    if e.data["nth"] > 0 and e.data["ask"] not in known:
+        return "an ask of %s about these texts before" % e.data["judge"], "none"
+    return None
+
+
+def rule_same_text(state, e):
+    """A row that was missed is missed again, and scored, with the same text."""
+    if e.kind not in ("score.missed", "score.recorded") or "call" not in e.data or not state.asks("same_text"):
+        return None
+    row = e.experiment, e.data["judge"], e.data["policy"], e.data["item"], e.data["draw"]
+    known = state.missed_with.get(row) if e.experiment is not None else None
+    if known and texts_of(e.data["call"]) not in known:
+        return "the text with which the row was missed", "another"
+    return None
+
+
 def price_row(state, run, judge):
     """(problem, row of prices): no row where calls are free."""
     place, table = state.endpoints.get(run["endpoint"]), run.get("prices")
@@ -226,7 +251,12 @@ def rule_hold(state, e):
         return "an open hold of %s" % e.data["run"], "none"
     if named != run.hold[0]:
         return "the open hold, %s" % run.hold[0], named or "none"
-    return None if run.hold[2] > 0 else ("as many calls as %s holds for" % run.hold[0], "one more")
+    if run.hold[2] <= 0:
+        return "as many calls as %s holds for" % run.hold[0], "one more"
+    bounds = run.hold[3] + e.data["bound_usd_micro"]
+    if state.asks("held_bounds") and bounds > run.hold[1]:
+        return "bounds of at most %d, which %s holds" % (run.hold[1], run.hold[0]), str(bounds)
+    return None
 
 
 def reserved_problem(state, e, data):

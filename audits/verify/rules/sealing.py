@@ -5,6 +5,7 @@ from formats.fields import b64, decode_base64
 from events.commitments import composite_of, unit_order
 from history.records import Decisions, draw_of_row, quarter_of
 from history.labels import shown_of
+from history.synth_folds import open_run
 from rules.iterations import (
     live_iteration, paused_problem, stopped_by, taint_problem, thresholds_of, unsealed_problem)
 
@@ -143,6 +144,9 @@ def sealed_problem(state, e):
         return problem
     if decided.sealed:
         return "one sealing", "sealed at seq %d" % decided.sealed[0]
+    run = open_run(state, e.data["iteration"]) if state.asks("run_ends_first") else None
+    if run:
+        return "synth.stopped of %s before a sealing" % run.data["run"], "an open run"
     plan, sealed = state.plan_of(it), e.data["hypotheses"]
     if not plan:
         return "a manifest with the parameters of its iteration", "none"

@@ -1,5 +1,7 @@
 """The rule of runs of optimizers that see only cards (`schema/SYNTHESIS.md`)."""
 
+import re
+
 from events.commitments import labelled
 from formats.limits import Refused
 from formats.plain_yaml import Unsure, read_yaml
@@ -53,6 +55,12 @@ def within(what, found, most):
     return None if 1 <= found <= most else ("%s from 1 to %d" % (what, most), str(found))
 
 
+def is_own_name(model):
+    """Whether a text is the name of a built-in optimizer, whatever its case, up to the first blank."""
+    words = [word for word in model.replace("\t", " ").split(" ") if word]
+    return bool(words) and re.fullmatch("cards/[0-9]+", words[0], re.ASCII | re.IGNORECASE) is not None
+
+
 def opened_problem(state, e):
     if e.experiment is None:
         return "an experiment", "none"
@@ -74,12 +82,14 @@ def opened_problem(state, e):
     key = state.keys.get(e.data["key"])
     if key is None or key.ended or "optimizer" not in key.roles:
         return "a live key in role optimizer", e.data["key"]
+    if state.asks("own_names") and is_own_name(e.data["model"]) != (e.data["optimizer"] == "cards"):
+        return "the name of a built-in optimizer exactly where it writes the candidates", e.data["model"]
     if e.data["key"] in state.judged:
         return "an optimizer's key that signed no score and no label", e.data["key"]
     plan = state.plan_of(it)
     if not plan or "design" not in plan:
         return "a manifest that says how often dev is called", "none"
-    left = max(0, plan["design"]["dev_calls_max"] - len(decided.receipts))
+    left = max(0, plan["design"]["dev_calls_max"] - state.dev_calls_made(e.data["iteration"]))
     return (within("k", e.data["k"], K_MAX) or within("rounds", e.data["rounds"], ROUNDS_MAX)
             or within("dev_calls", e.data["dev_calls"], left))
 
@@ -222,6 +232,9 @@ def proposed_problem(state, e):
         return "a candidate that %s returned" % name, data["patch_hash"]
     if data["patch_hash"] not in state.passing.get(data["iteration"], ()):
         return "a candidate of which the dev objective says that p1 to p7 pass", data["patch_hash"]
+    model = data.get("model") if data["author_kind"] == "llm" else None
+    if state.asks("model_of_run") and model != run.data["model"]:
+        return "a patch by the model of %s, %s" % (name, run.data["model"]), model or "another author"
     if data["family"] in run.proposed:
         return "one patch of %s from %s" % (data["family"], name), "%s before it" % run.proposed[data["family"]]
     if data.get("prompt_digest") not in run.views:

@@ -1,5 +1,6 @@
 //! `clover verify`: the ledger, an export of it, or its tree alone; against the pin and other checkpoints.
 
+mod answers;
 mod bundle;
 
 use std::io::BufRead;
@@ -66,7 +67,7 @@ pub(super) struct Args {
     /// Take what this checkpoint covers as verified before; `pin` takes the pin
     #[arg(long, value_name = "pin|FILE")]
     pub since: Option<String>,
-    /// Re-run recomputing rules too
+    /// Re-run recomputing rules too, and read answers of models again
     #[arg(long)]
     pub recompute: bool,
     /// Blobs of an export; default `blobs` beside it
@@ -214,6 +215,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         None => {
             let home = home::find(ctx)?;
             let mut report = of_store(ctx, args, home.database(), &mut options)?;
+            if args.recompute && !args.tree_only {
+                answers::read_again(ctx, &mut report)?;
+            }
             let is_behind = report.divergence == Some(Divergent::RolledBack);
             if is_behind && home.is_reader()? && home.shared()?.is_some() {
                 report.notes.push(BEHIND.to_owned());

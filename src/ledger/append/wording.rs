@@ -64,6 +64,10 @@ pub(crate) fn need_breach(
         RuleName::Charge => {
             format!("a budget.charged at a seq below {before}, under the checkpoint that was seen")
         }
+        RuleName::Ask => "an earlier call.recorded of this judge about these texts, under this key".to_owned(),
+        RuleName::Source => {
+            "an earlier call.recorded of this judge about these texts that came to this, and the text with which the row was missed before".to_owned()
+        }
         RuleName::Seen => format!("this tree's root at that size ({digest})"),
         RuleName::Judge => "an earlier judge.registered of that judge".to_owned(),
         RuleName::ScoreOnce => "an earlier score.recorded of that key".to_owned(),
@@ -92,6 +96,9 @@ pub(crate) fn says_breach(rule: RuleName, event: u64) -> Breach {
 /// The wording of what must not have been there, the same at append and in `verify`.
 pub(crate) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
     let expected = match rule {
+        RuleName::Ask => {
+            "texts that this judge was not asked about before: one key asks about them"
+        }
         RuleName::Purpose => {
             "a draw labelled for one purpose: calibrate, audit by one design, or sealed in one design, never two"
         }

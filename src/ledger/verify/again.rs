@@ -1,6 +1,7 @@
 //! What is computed again from the entries before, under `--recompute`.
 
 use clover_event::Kind;
+use clover_event::Payload;
 
 use crate::error::LedgerError;
 use crate::fold::AtHand;
@@ -10,6 +11,9 @@ use crate::history::EarlierLog;
 use crate::verify::VerifyError;
 use crate::verify::checker::Checker;
 use crate::verify::file::FileView;
+
+/// Why answers of models are not read again by a walk over entries.
+pub const UNREAD: &str = "which only the vault beside the ledger opens";
 
 impl Checker<'_> {
     /// Computes an event again from the entries before it where that is asked for, else counts it; lines are kept for those
@@ -32,6 +36,9 @@ impl Checker<'_> {
         }
         // A report is written from states of the past, which a walk over entries does not have.
         self.reports += u64::from(kind == Kind::ReportPublished);
+        // Bodies are private: whoever has the vault reads them again beside this walk.
+        let is_answer = matches!(&candidate.event.payload, Payload::CallRecorded(said) if said.response.is_some());
+        self.answers += u64::from(is_answer);
         let reader = self.file.as_ref().map(FileView::reader);
         let (kept, blobs) = (&self.kept, self.blobs);
         let history = || EarlierLog {
@@ -109,6 +116,11 @@ impl Checker<'_> {
             count => Some(format!(
                 "recompute of {count} reports, which replay alone writes again"
             )),
+        });
+        lines.extend(match self.answers {
+            0 => None,
+            1 => Some(format!("1 answer of a model, {UNREAD}")),
+            count => Some(format!("{count} answers of models, {UNREAD}")),
         });
         lines
     }

@@ -103,6 +103,8 @@ pub(super) struct Checker<'a> {
     pub(super) erasures: ListedEntries,
     /// Events that rest on what is on no record: nobody could ever compute them again.
     pub(super) unrecorded: u64,
+    /// Answers of models with a body, which are not read again here.
+    pub(super) answers: u64,
     /// Published reports, which replay alone writes again.
     pub(super) reports: u64,
     /// Where the entries are a part of a log: what the walk has met of it.
@@ -161,6 +163,7 @@ impl<'a> Checker<'a> {
             out_of_hand: ListedEntries::default(),
             erasures: ListedEntries::default(),
             unrecorded: 0,
+            answers: 0,
             reports: 0,
             part: None,
         })

@@ -35,6 +35,7 @@ use clover_store::StoreError;
 
 use crate::fold::Rulebook;
 
+pub use again::UNREAD;
 pub use beside::FilesBeside;
 pub use part::CUSTODY;
 pub use part::WithheldEntry;

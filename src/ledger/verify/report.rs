@@ -132,6 +132,25 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds what private texts show of entries: of each its position, what follows, and what it says.
+    pub fn add_recomputed(&mut self, found: Vec<(u64, String, String)>) {
+        let rule = RuleName::Recompute;
+        for (seq, expected, found) in found {
+            let first = First { seq, rule };
+            let is_before = |of: First| (of.seq, of.rule) <= (seq, rule);
+            self.first = self.first.filter(|of| is_before(*of)).or(Some(first));
+            self.verdict = Verdict::Fail;
+            self.findings_total += 1;
+            self.findings.push(Finding {
+                seq,
+                rule,
+                expected,
+                found,
+            });
+        }
+        self.findings.sort_by_key(|of| (of.seq, of.rule));
+    }
+
     /// Adds what was found beside the entries, at the end of the log.
     pub fn add_bundle_findings(&mut self, found: Vec<(String, String)>) {
         let seq = self.events;

@@ -1,6 +1,7 @@
 //! Decisions of an iteration: its classification, what its gates said, what was sealed, seen and accepted.
 
 pub mod block;
+mod calls;
 mod hypotheses;
 mod paid;
 mod passing;
@@ -17,6 +18,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use block::check_unsealing;
+pub use calls::dev_calls_elsewhere;
+pub(crate) use calls::dev_calls_made;
 pub use paid::patch_payer;
 pub use reviews::check_reviewed;
 pub use rules::CARD_LABEL;

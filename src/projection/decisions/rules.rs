@@ -42,6 +42,7 @@ use crate::decisions::DEV_CRITERIA;
 use crate::decisions::Decisions;
 use crate::decisions::block;
 use crate::decisions::composite_of;
+use crate::decisions::dev_calls_made;
 use crate::decisions::sequence;
 use crate::decisions::thresholds_of;
 use crate::iterations::CandidateState;
@@ -422,7 +423,7 @@ fn check_dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) ->
         .required("a manifest that says how often dev is called")?
         .dev_calls_max
         .value();
-    let made = live.decided.map_or(0, |of| of.receipts.len() as u64);
+    let made = dev_calls_made(state, &said.iteration);
     ensure!(
         made < most,
         format!("at most {most} dev calls, as registered"),

@@ -52,6 +52,7 @@ use crate::iterations::Iterations;
 use crate::iterations::PatchRecord;
 use crate::seals;
 use crate::splits;
+use crate::synths::Synths;
 
 /// Label of the hash of a composite.
 pub const COMPOSITE_LABEL: &str = "clover/composite/v1";
@@ -226,6 +227,14 @@ impl Now<'_> {
         }
         if let Some(sealed) = live.decided.and_then(|of| of.sealed.as_ref()) {
             return unmet("one sealing", format!("sealed at seq {}", sealed.once.seq));
+        }
+        let synths = self.state.fold::<Synths>();
+        if let Some(run) = synths
+            .open_in(&said.iteration)
+            .filter(|_| self.state.asks(Question::RunEndsFirst))
+        {
+            let expected = format!("synth.stopped of {} before a sealing", run.said.run);
+            return unmet(expected, "an open run");
         }
         self.check_divisor(&live, said)?;
         hypotheses::check(live.it, &said.hypotheses)?;

@@ -87,6 +87,8 @@ pub struct IterationRecord {
     pub coverage: Option<LogStatement<CoverageChecked>>,
     /// Scores under candidates.
     pub recomputed: Vec<LogStatement<ScoresRecomputed>>,
+    /// Dev calls of its plan in other iterations, where the rulebook in force counts them: whoever knows the state says so.
+    pub dev_calls_elsewhere: u64,
     /// Answers of the dev objective.
     pub receipts: Vec<LogStatement<DevObjectiveQueried>>,
     /// Runs of optimizers.
@@ -248,6 +250,7 @@ impl IterationRecord {
             oua: None,
             coverage: None,
             exploits: Vec::new(),
+            dev_calls_elsewhere: 0,
             receipts: Vec::new(),
             synths: Vec::new(),
             judges: Vec::new(),

@@ -3,6 +3,7 @@
 
 pub mod rules;
 mod source;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -46,6 +47,8 @@ pub struct RunHold {
     pub amount: u64,
     /// Calls that it may have yet.
     pub asks_left: u64,
+    /// Bounds of its calls, one of each.
+    pub bounds: u64,
     /// Its name.
     pub name: Text,
 }
@@ -213,6 +216,9 @@ impl ModelRuns {
         }
         if let Some(run) = self.by_id.get_mut(&said.run) {
             run.count(said.outcome, said.cost_usd_micro.value());
+            if let Some(hold) = &mut run.hold {
+                hold.bounds = hold.bounds.saturating_add(said.bound_usd_micro.value());
+            }
             if said.outcome != CallOutcome::Lost {
                 run.unnamed.insert(id);
             }
@@ -277,6 +283,7 @@ impl Fold for ModelRuns {
                     run.hold = Some(RunHold {
                         amount: said.amount.value(),
                         asks_left: said.asks.value(),
+                        bounds: 0,
                         name: said.hold.clone(),
                     });
                 }

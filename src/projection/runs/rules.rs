@@ -30,11 +30,13 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 
 use super::ModelRun;
 use super::ModelRuns;
 use super::source;
+use super::texts;
 use crate::budgets::Account;
 use crate::budgets::Budgets;
 use crate::endpoints::EndpointRecord;
@@ -435,6 +437,15 @@ fn check_held(state: &State, said: &CallRecorded) -> RuleAnswer {
         format!("as many calls as {} holds for", hold.name.as_str()),
         "one more"
     );
+    if state.asks(Question::HeldBounds) {
+        let bounds = hold.bounds.saturating_add(said.bound_usd_micro.value());
+        let expected = format!(
+            "bounds of at most {}, which {} holds",
+            hold.amount,
+            hold.name.as_str()
+        );
+        ensure!(bounds <= hold.amount, expected, bounds.to_string());
+    }
     Ok(())
 }
 
@@ -561,5 +572,10 @@ impl Rule for RunRules {
 
     fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         source::provides(event, facts);
+        texts::provides(event, facts);
+    }
+
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
+        texts::requires(state, event, facts);
     }
 }

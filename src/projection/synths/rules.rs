@@ -5,10 +5,12 @@ use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::RunId;
+use clover_event::id::Text;
 use clover_event::payload::Role;
 use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::synth_runs::K_MAX;
+use clover_event::payload::synth_runs::OptimizerKind;
 use clover_event::payload::synth_runs::ROUNDS_MAX;
 use clover_event::payload::synth_runs::SynthAsked;
 use clover_event::payload::synth_runs::SynthEnd;
@@ -27,12 +29,14 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
 use super::SynthRun;
 use super::Synths;
 use crate::access::OPTIMIZER_CLASSES;
 use crate::decisions::AllDecisions;
+use crate::decisions::dev_calls_made;
 use crate::decisions::live;
 use crate::decisions::plan_of;
 
@@ -61,6 +65,16 @@ fn open_run<'a>(
     Ok(of)
 }
 
+/// Whether a text is the name of a built-in optimizer, in small or capital letters: `cards/` and a number, up to the first
+/// blank.
+fn is_own_name(model: &Text) -> bool {
+    let mut words = model.as_str().split([' ', '\t']);
+    let first = words.find(|word| !word.is_empty()).unwrap_or_default();
+    let first = first.to_ascii_lowercase();
+    let number = first.strip_prefix("cards/");
+    number.is_some_and(|of| !of.is_empty() && of.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// A run is opened where cards were published and nothing was sealed, by no key that scores or labels, within what the plan
 /// leaves.
 fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SynthOpened) -> RuleAnswer {
@@ -83,6 +97,12 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SynthOpened) ->
     let key = state.keyring.keys.get(&said.key);
     let may = key.is_some_and(|key| key.end.is_none() && key.roles.contains(Role::Optimizer));
     ensure!(may, "a live key in role optimizer", said.key.to_string());
+    if state.asks(Question::OwnNames) {
+        let own = is_own_name(&said.model);
+        let is_cards = said.optimizer == OptimizerKind::Cards;
+        let expected = "the name of a built-in optimizer exactly where it writes the candidates";
+        ensure!(own == is_cards, expected, said.model.as_str());
+    }
     let judged = synths.judged.contains(&said.key);
     let expected = "an optimizer's key that signed no score and no label";
     ensure!(!judged, expected, said.key.to_string());
@@ -95,7 +115,7 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SynthOpened) ->
     within("rounds", said.rounds.value(), ROUNDS_MAX)?;
     let design = plan_of(state, live.it).and_then(|plan| plan.design.as_ref());
     let most = design.required("a manifest that says how often dev is called")?;
-    let made = decided.map_or(0, |of| of.receipts.len() as u64);
+    let made = dev_calls_made(state, &said.iteration);
     let left = most.dev_calls_max.value().saturating_sub(made);
     within("dev_calls", said.dev_calls.value(), left)
 }
@@ -214,6 +234,14 @@ fn check_proposed(state: &State, author: &KeyId, said: &PatchProposed) -> RuleAn
     let passes = passing.is_some_and(|of| of.contains(&said.patch_hash));
     let expected = "a candidate of which the dev objective says that p1 to p7 pass";
     ensure!(passes, expected, said.patch_hash.to_hex());
+    if state.asks(Question::ModelOfRun) {
+        let model = &run.said.model;
+        let is_program = said.author_kind == AuthorKind::Llm;
+        let found = said.model.as_ref().filter(|_| is_program);
+        let expected = format!("a patch by the model of {name}, {}", model.as_str());
+        let found_words = found.map_or("another author", |of| of.as_str());
+        ensure!(found == Some(model), expected, found_words);
+    }
     if let Some(other) = run.proposed.get(said.family.as_str()) {
         let expected = format!("one patch of {} from {name}", said.family);
         return unmet(expected, format!("{other} before it"));

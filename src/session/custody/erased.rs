@@ -21,6 +21,7 @@ use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::read::LogEntry;
+use clover_store::Vault;
 use clover_workflow::recompute::withheld;
 use clover_workflow::recompute::withheld::TouchedEntry;
 
@@ -35,6 +36,8 @@ use crate::listing;
 /// What a private text was, as far as entries say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextUse {
+    /// What a model answered when it was asked about a text.
+    Answer,
     /// The prompt of scores.
     Prompt,
     /// The response of scores.
@@ -49,6 +52,7 @@ impl TextUse {
     /// In words.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Answer => "answer of a model",
             Self::Prompt => "prompt",
             Self::Response => "response",
             Self::File => "file that was taken in",
@@ -176,6 +180,27 @@ pub fn named(
     found.ok_or_else(|| CustodyError::NotErased { subject, event }.into())
 }
 
+/// What became of the key of an erasure.
+fn key_standing(
+    vault: Option<&Vault>,
+    said: &SubjectErased,
+    seq: u64,
+) -> Result<KeyStanding, SessionError> {
+    let Some(vault) = vault else {
+        return Ok(KeyStanding::NoVault);
+    };
+    if vault.subject_key(&said.subject)?.is_none() {
+        return Ok(KeyStanding::Destroyed);
+    }
+    let (subject, basis) = (said.subject, said.basis.clone());
+    Err(CustodyError::KeyStands {
+        subject,
+        seq,
+        basis,
+    }
+    .into())
+}
+
 /// What an erasure came to.
 ///
 /// # Errors
@@ -192,19 +217,7 @@ pub fn story(
         return Err(CustodyError::NotErased { subject, event }.into());
     };
     let vault = home.known_vault(ledger.ambient())?;
-    let key = match &vault {
-        None => KeyStanding::NoVault,
-        Some(vault) if vault.subject_key(&said.subject)?.is_none() => KeyStanding::Destroyed,
-        Some(_) => {
-            let (subject, basis) = (said.subject, said.basis.clone());
-            return Err(CustodyError::KeyStands {
-                subject,
-                seq,
-                basis,
-            }
-            .into());
-        }
-    };
+    let key = key_standing(vault.as_ref(), said, seq)?;
     let mut gathering = Gathering::new(said.subject, seq);
     ledger.entries::<LedgerError>(0, through.saturating_add(1), |read| {
         gathering.take(&read);
@@ -414,6 +427,12 @@ impl Gathering {
                 {
                     self.naming.entry(event.kind()).or_default().push(seq);
                     self.own_files.insert(event.id);
+                }
+            }
+            Payload::CallRecorded(said) => {
+                let mut answer = said.response.iter();
+                if answer.any(|answer| self.text(TextUse::Answer, answer, seq)) {
+                    self.naming.entry(event.kind()).or_default().push(seq);
                 }
             }
             Payload::NoteRecorded(said) => {

@@ -61,7 +61,9 @@ fn read_on(
     below: u64,
 ) -> Result<IterationRecord, SessionError> {
     let found = records.of(ledger, id, below)?.cloned();
-    Ok(found.ok_or_else(|| IterationError::Unknown(id.clone()))?)
+    let mut record = found.ok_or_else(|| IterationError::Unknown(id.clone()))?;
+    record.dev_calls_elsewhere = decisions::dev_calls_elsewhere(ledger.state(), id);
+    Ok(record)
 }
 
 impl Bench {

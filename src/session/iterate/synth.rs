@@ -159,7 +159,8 @@ fn next_name(bench: &Bench) -> Result<RunId, IterationError> {
 fn dev_calls(bench: &Bench, asked: Option<Count>) -> Result<Count, IterationError> {
     let design = bench.record.opened.said.params.design.as_ref();
     let most = design.map_or(0, |design| design.dev_calls_max.value());
-    let left = most.saturating_sub(bench.record.receipts.len() as u64);
+    let made = bench.record.receipts.len() as u64 + bench.record.dev_calls_elsewhere;
+    let left = most.saturating_sub(made);
     if left == 0 {
         return Err(IterationError::NoDevCalls(bench.id.clone()));
     }

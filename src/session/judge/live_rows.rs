@@ -163,6 +163,9 @@ impl RowSorter<'_> {
         let ask = self.ask(&row, &reading)?;
         let (key, texts) = (ask.keyed(self.pepper), reading.texts());
         let last = self.last_call(&key)?;
+        if let Some(other) = last.as_ref().filter(|last| !self.is_own(last)) {
+            return Err(Self::elsewhere(other, row.line).into());
+        }
         let open = self.open.map(|of| &of.said.run);
         let nth = self.next_call(last.as_ref());
         if last.is_none() && self.is_missed(&row) {
@@ -210,6 +213,20 @@ impl RowSorter<'_> {
         runs.missed.contains_key(&place)
     }
 
+    /// Whether a call is of this judge: an ask is of one judge, whatever it came to.
+    fn is_own(&self, last: &LastCall) -> bool {
+        let experiment = &self.assignment.experiment;
+        last.experiment.as_ref() == Some(experiment) && last.said.judge == *self.assignment.judge()
+    }
+
+    fn elsewhere(last: &LastCall, line: u64) -> JudgingError {
+        JudgingError::AskedElsewhere {
+            experiment: last.experiment.clone(),
+            judge: last.said.judge.clone(),
+            line,
+        }
+    }
+
     /// Takes in a row whose ask came to nothing for good, or until the next run.
     fn came_to_nothing(
         &self,
@@ -217,15 +234,8 @@ impl RowSorter<'_> {
         last: &LastCall,
         found: &mut LiveRows,
     ) -> Result<(), SessionError> {
-        let (experiment, judge) = (&self.assignment.experiment, self.assignment.judge());
-        let is_own = last.experiment.as_ref() == Some(experiment) && last.said.judge == *judge;
-        if !is_own || last.said.outcome == CallOutcome::Answered {
-            return Err(JudgingError::AskedElsewhere {
-                experiment: last.experiment.clone(),
-                judge: last.said.judge.clone(),
-                line: row.line,
-            }
-            .into());
+        if last.said.outcome == CallOutcome::Answered {
+            return Err(Self::elsewhere(last, row.line).into());
         }
         if self.is_missed(&row) {
             found.missed_before += 1;

@@ -16,6 +16,7 @@ mod live_record;
 mod live_rows;
 pub mod live_stop;
 pub mod registration;
+pub mod reread;
 pub mod run_replay;
 pub mod scores;
 pub mod scoring;

@@ -357,6 +357,7 @@ impl Walk<'_> {
         self.now.hold = Some(RunHold {
             amount: again.amount.value(),
             asks_left: said.asks.value(),
+            bounds: 0,
             name: again.hold.clone(),
         });
         again

@@ -247,6 +247,10 @@ fn left(kind: Kind) -> (&'static str, &'static str) {
             "scores with the ids of item, policy, judge and draw",
             "they are numbers about the text; an id in the clear is not erased",
         ),
+        Kind::CallRecorded => (
+            "what an ask came to: score, tokens, cost and keyed digests of its texts",
+            "they are numbers about the answer, and digests that nobody can guess a text by",
+        ),
         Kind::DataIngested => (
             "rows of the file, without its texts and labels",
             "the root of the rows is recorded; ids and fields of rows are not erased",

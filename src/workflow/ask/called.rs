@@ -21,6 +21,7 @@ use crate::ask::AnswerFormat;
 use crate::ask::WireForm;
 use crate::ask::judged::JudgePlan;
 use crate::ask::reading;
+use crate::ask::reading::ReplyReading;
 use crate::ask::reading::StopCause;
 use crate::ask::sending::EndedCall;
 
@@ -43,32 +44,43 @@ pub struct JudgedCall {
 /// Reads a call that ended. `ticket` is what an answer about its row repeats.
 pub fn judged(plan: &JudgePlan, ticket: &str, ended: &EndedCall) -> JudgedCall {
     let reading = ended.reading.as_ref();
-    let mut found = JudgedCall {
-        detail: ended.detail.clone(),
-        outcome: ended.outcome,
-        score: None,
-        usage: usage(ended),
+    let said = (ended.outcome, ended.detail.clone());
+    let (outcome, score, detail) = match reading {
+        None => (said.0, None, said.1),
+        Some(reading) => answered(plan, reading, said, ticket),
     };
-    let pinned = reading.is_some_and(|of| of.model.as_deref() == Some(&*plan.pin));
-    if reading.is_some() && !pinned {
-        found.outcome = CallOutcome::Mismatched;
-    } else if let (CallOutcome::Answered, Some(reading)) = (ended.outcome, reading) {
-        match plan.score(&reading.text, ticket) {
-            Ok(score) => found.score = Some(score),
-            Err(wrong) => {
-                found.outcome = CallOutcome::Unparsed;
-                found.detail = Some(wrong.to_owned());
-            }
-        }
+    JudgedCall {
+        detail,
+        outcome,
+        score,
+        usage: usage(&ended.attempts, reading),
     }
-    found
+}
+
+/// What an ask came to by an answer of its judge, the score where it has the form, and what is wrong in a word.
+pub fn answered(
+    plan: &JudgePlan,
+    reading: &ReplyReading,
+    (outcome, detail): (CallOutcome, Option<String>),
+    ticket: &str,
+) -> (CallOutcome, Option<Micro>, Option<String>) {
+    if reading.model.as_deref() != Some(&*plan.pin) {
+        return (CallOutcome::Mismatched, None, detail);
+    }
+    if outcome != CallOutcome::Answered {
+        return (outcome, None, detail);
+    }
+    match plan.score(&reading.text, ticket) {
+        Ok(score) => (outcome, Some(score), detail),
+        Err(wrong) => (CallOutcome::Unparsed, None, Some(wrong.to_owned())),
+    }
 }
 
 /// What a call says of its tokens.
-fn usage(ended: &EndedCall) -> UsageState {
-    let last = ended.attempts.last();
+pub fn usage(attempts: &[CallAttempt], reading: Option<&ReplyReading>) -> UsageState {
+    let last = attempts.last();
     let was_answered = last.is_some_and(|of| of.class == AttemptClass::Ok);
-    let reading = ended.reading.as_ref().filter(|_| was_answered);
+    let reading = reading.filter(|_| was_answered);
     let Some((reading, tokens)) = reading.and_then(|of| Some((of, of.tokens?))) else {
         return UsageState::Absent;
     };

@@ -16,6 +16,7 @@ use clover_event::payload::synth_runs::SynthReturned;
 use clover_event::payload::synth_runs::SynthStopped;
 use clover_ground::digest::Digest;
 use clover_num::Count;
+use clover_projection::decisions;
 use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::SynthRecord;
 use clover_projection::reader::LogReader;
@@ -45,7 +46,13 @@ impl Before {
         (iteration, run): (&IterationId, &RunId),
         seq: u64,
     ) -> Result<Self, RecomputeError> {
-        let record = context.record(iteration, seq)?;
+        let mut record = context.record(iteration, seq)?;
+        record.dev_calls_elsewhere = match (context.state, context.ledger) {
+            (Some(state), _) => decisions::dev_calls_elsewhere(state, iteration),
+            (None, Some(_)) => decisions::dev_calls_elsewhere(context.state_at(seq)?, iteration),
+            // A history that is told without a state has no iteration beside.
+            (None, None) => 0,
+        };
         let place = record
             .synths
             .iter()

@@ -91,6 +91,7 @@ impl<'a> Progress<'a> {
         let design = self.record.opened.said.params.design.as_ref();
         let most = design.map_or(0, |design| design.dev_calls_max.value());
         let all = self.receipts().count() as u64;
+        let all = all.saturating_add(self.record.dev_calls_elsewhere);
         let left = own.saturating_sub(self.dev_calls());
         left.min(most.saturating_sub(all))
     }

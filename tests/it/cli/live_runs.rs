@@ -80,6 +80,17 @@ pub(super) fn said(home: &Home<'_>, kind: &str) -> Vec<Value> {
     mine.map(|event| event["data"].clone()).collect()
 }
 
+/// The id of an event.
+fn event_id(home: &Home<'_>, seq: u64) -> String {
+    said(home, "call.recorded");
+    let log = std::fs::read_to_string(home.0.join("work/said/ledger.jsonl")).unwrap();
+    let line = log.lines().nth(usize::try_from(seq).unwrap()).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    let text = line["envelope"]["payload"].as_str().unwrap();
+    let bytes = base64ct::Base64::decode_vec(text).unwrap();
+    clover::ground::digest::Digest::sha256(&bytes).to_hex()
+}
+
 /// The body of a line of an export.
 fn body(line: &str) -> Value {
     let line: Value = serde_json::from_str(line).unwrap();
@@ -457,6 +468,96 @@ fn the_answer_about_a_row_is_erased_with_it() {
     home.ok(&["erase", subject, "--basis", "they asked", "--yes"]);
     assert_eq!(said(&home, "subject.erased").len(), 1 + rows);
     home.ok(&words("verify"));
+    // The certificate of an answer names its call.
+    let mut answers = erased.iter().filter(|of| **of != json!(subject));
+    let answer = answers.next().unwrap();
+    let certificate = ["report", "erasure", answer.as_str().unwrap()];
+    home.ok(&[&certificate[..], &words("--format json -o answer.json")].concat());
+    let text = std::fs::read_to_string(home.0.join("work/answer.json")).unwrap();
+    assert!(text.contains("answer of a model"), "{text}");
+    assert!(text.contains("what an ask came to"), "{text}");
+    // What was erased is not read again, and that is said.
+    let again = home.ok(&words("verify --recompute"))["data"]["report"].clone();
+    let open = again["not_checked"].to_string();
+    assert!(open.contains("1 answer of a model"), "{again}");
+    assert!(open.contains("1 ask of a model"), "{again}");
+}
+
+/// Given answers on record; when the scorer signs calls by hand on the body of one of them; then the rules hold, as bodies are
+/// private, and whoever has the vault is told which call says otherwise than its body, and which row has another text.
+#[test]
+fn an_answer_is_read_again_by_whoever_has_the_vault() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home(folder.path());
+    let honest = double("", None);
+    prepare(&home, &honest, (3, 100_000), "none");
+    home.ok(&words(&ask(1)));
+    let notes = home.ok(&words("verify --recompute"))["data"]["report"]["notes"].to_string();
+    let expected = "3 answers of models were read again, and 3 asks were made again from texts";
+    assert!(notes.contains(expected), "{notes}");
+    let record = |kind: &str, data: &Value, refs: &[&str]| {
+        let data = data.to_string();
+        let mut line = vec!["record", kind, "--experiment", "live", "--data", &data];
+        for of in refs {
+            line.extend(["--ref", of]);
+        }
+        home.ok(&line)["data"]["seqs"][0].as_u64().unwrap()
+    };
+    let mut opened = said(&home, "judge_run.opened").remove(0);
+    (opened["asks"], opened["run"]) = (1.into(), "again".into());
+    record("judge_run.opened", &opened, &[]);
+    let mut call = said(&home, "call.recorded").remove(0);
+    let hold = json!({"account": "judges", "amount": call["bound_usd_micro"], "asks": 1, "hold": "again/0/0", "run": "again"});
+    record("budget.reserved", &hold, &[]);
+    let old = call["texts"].clone();
+    (call["ask"], call["hold"], call["run"]) =
+        ("01".repeat(32).into(), "again/0/0".into(), "again".into());
+    // The same texts under another key are refused.
+    let data = call.to_string();
+    let refused = home.command(&[
+        "record",
+        "call.recorded",
+        "--experiment",
+        "live",
+        "--data",
+        &data,
+    ]);
+    let refused = { refused }.output().unwrap();
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(11), "{text}");
+    call["texts"] = json!({"a_hash": "02".repeat(32), "x_hash": old["x_hash"]});
+    let called = record("call.recorded", &call, &[]);
+    let id = event_id(&home, called);
+    let mut score = said(&home, "score.recorded").remove(0);
+    score["item"] = "item-9".into();
+    score["call"] = json!({"call": id, "texts": call["texts"]});
+    let scored = record("score.recorded", &score, &[&id]);
+    home.ok(&words("verify"));
+    let failed = home
+        .command(&words("verify --recompute --json"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(failed.stdout).unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let found = found["data"]["report"]["findings"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let at = found
+        .iter()
+        .map(|of| (of["seq"].as_u64().unwrap(), of["rule"].as_str().unwrap()));
+    let at: Vec<_> = at.collect();
+    assert_eq!(at, [(called, "recompute"), (scored, "recompute")], "{text}");
+    let expected = found[0]["expected"].as_str().unwrap();
+    assert!(
+        expected.contains("outcome unparsed of call"),
+        "the ticket is of other texts: {expected}"
+    );
+    let expected = found[1]["expected"].as_str().unwrap();
+    assert!(
+        expected.contains("about the texts of its row"),
+        "{expected}"
+    );
 }
 
 /// Given an endpoint that rejects what it is sent, as one with a wrong URL or an unknown model does; when rows are asked about;

@@ -249,7 +249,7 @@ fn a_run_ends_where_its_plan_says_and_goes_on_after_it_was_cut() {
     desk.file("n", "2\n");
     let status = desk.ok("status --json").json();
     assert_eq!(status["data"]["open_synths"][0]["iteration"], "it-mended");
-    let shown = desk.ok("synth show it-mended-5").out;
+    let shown = desk.ok("synth show it-mended-5").err;
     assert!(
         shown.contains("next: clover synth run it-mended --optimizer 'sh optimizer.sh'"),
         "{shown}"

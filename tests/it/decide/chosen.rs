@@ -4,6 +4,7 @@ use crate::support::forger::World;
 use crate::support::tampered::Sample;
 use crate::support::tampered_chosen::stopped_at;
 use crate::support::tampered_chosen::unsealed_after;
+use crate::support::tampered_held;
 use crate::support::tampered_stopped;
 use crate::support::verifiers;
 
@@ -36,10 +37,21 @@ fn an_iteration_stops_without_a_label_that_was_kept_back_past_its_day() {
     assert!(!is_found(late, "acceptance"));
 }
 
+/// Rulebook 25 let each of these steps pass; the samples of `audits/` show what 26 finds in them.
+#[test]
+fn what_one_key_says_of_runs_is_asked_by_rulebook_26_alone() {
+    hold(&tampered_held::unasked());
+}
+
 /// Rulebooks 17 and 18 let each of these steps pass; the samples of `audits/` show what 19 finds in them.
 #[test]
 fn what_comes_too_late_is_asked_by_rulebook_19_alone() {
-    for sample in tampered_stopped::unasked() {
+    hold(&tampered_stopped::unasked());
+}
+
+/// Both verifiers find nothing.
+fn hold(samples: &[Sample]) {
+    for sample in samples {
         let ours = verifiers::ours(&sample.case);
         assert_eq!(ours.first, None, "{}", sample.name);
         if verifiers::python() {

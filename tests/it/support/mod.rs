@@ -34,6 +34,7 @@ pub mod tampered_environments;
 pub mod tampered_gated;
 pub mod tampered_gates;
 pub mod tampered_generators;
+pub mod tampered_held;
 pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_labelled;

@@ -90,7 +90,7 @@ pub fn written() -> &'static [Sample] {
 }
 
 /// Who makes samples, in the order in which they are listed.
-const MAKERS: [fn() -> Vec<Sample>; 32] = [
+const MAKERS: [fn() -> Vec<Sample>; 33] = [
     of_lines,
     super::tampered_iterations::all,
     super::tampered_gates::all,
@@ -123,6 +123,7 @@ const MAKERS: [fn() -> Vec<Sample>; 32] = [
     super::tampered_synths::all,
     super::tampered_scales::all,
     super::tampered_tainted::all,
+    super::tampered_held::all,
 ];
 
 /// Samples around single lines, and around a pre-registered gate.

@@ -166,13 +166,15 @@ fn digest(byte: u8) -> Value {
 }
 
 /// A ledger in which a judge behind HTTP may be asked.
-struct Tale {
-    world: World,
+pub struct Tale {
+    pub world: World,
     judge: usize,
+    /// Whether each ask is about a response of its own.
+    pub is_apart: bool,
 }
 
 impl Tale {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut world = World::of(&good().lines);
         let about = json!({"purpose": "models behind HTTP", "title": "Live"});
         world.say(ADA, "experiment.registered", 1, EXP.into(), about);
@@ -186,7 +188,11 @@ impl Tale {
             "unit": "usd_micro",
         });
         world.say(ADA, "budget.opened", 1, Value::Null, account);
-        let mut tale = Self { world, judge: 0 };
+        let mut tale = Self {
+            world,
+            judge: 0,
+            is_apart: false,
+        };
         tale.prices("2026-11", 250_000);
         tale.judge = tale.registered("main");
         tale
@@ -205,7 +211,7 @@ impl Tale {
     }
 
     /// What it held for is lost, and it goes on.
-    fn resumed(&mut self) {
+    pub fn resumed(&mut self) {
         for ask in 1..=3 {
             self.call(ask, "lost", |_| ());
         }
@@ -244,7 +250,7 @@ impl Tale {
         self.inside("judge.registered", data)
     }
 
-    fn opened(&mut self, run: &str, change: fn(&mut Value)) -> usize {
+    pub fn opened(&mut self, run: &str, change: fn(&mut Value)) -> usize {
         let mut data = json!({
             "account": "judges", "asks": 3, "asks_root": clover::ground::digest::Digest([5; 32]).to_base64(),
             "build": "clover 0.1.0", "cap_usd_micro": 10_000, "endpoint": "main", "judge": "live-1",
@@ -254,22 +260,22 @@ impl Tale {
         self.say("judge_run.opened", data)
     }
 
-    fn held(&mut self, hold: &str, amount: u64, asks: u64) -> usize {
+    pub fn held(&mut self, hold: &str, amount: u64, asks: u64) -> usize {
         let data = json!({"account": "judges", "amount": amount, "asks": asks, "hold": hold, "run": "run-1"});
         self.say("budget.reserved", data)
     }
 
-    fn begun(&mut self) {
+    pub fn begun(&mut self) {
         self.opened("run-1", |_| ());
         self.held("run-1/0/0", 3_000, 3);
     }
 
-    fn settled(&mut self, hold: &str, amount: u64, unknown: u64) -> usize {
+    pub fn settled(&mut self, hold: &str, amount: u64, unknown: u64) -> usize {
         let data = json!({"amount": amount, "hold": hold, "overrun": false, "run": "run-1", "unknown": unknown});
         self.say("budget.settled", data)
     }
 
-    fn closed(&mut self, end: &str, calls: &[(&str, u64)], cost: u64, left: u64) -> usize {
+    pub fn closed(&mut self, end: &str, calls: &[(&str, u64)], cost: u64, left: u64) -> usize {
         let calls = calls
             .iter()
             .map(|(outcome, calls)| json!({"calls": calls, "outcome": outcome}));
@@ -281,7 +287,7 @@ impl Tale {
     }
 
     /// A call of the ask of this number: 390 millionths, where its model was heard.
-    fn call(&mut self, ask: u8, outcome: &str, change: fn(&mut Value)) -> usize {
+    pub fn call(&mut self, ask: u8, outcome: &str, change: fn(&mut Value)) -> usize {
         let mut data = json!({
             "ask": digest(ask), "attempts": [{"class": "ok", "ms": 900, "status": 200}], "bound_usd_micro": 1_000,
             "cost_usd_micro": 390, "epoch": 0, "hold": "run-1/0/0", "judge": "live-1", "model_returned": "m-1-2026",
@@ -306,6 +312,9 @@ impl Tale {
             }
             _ => {}
         }
+        if self.is_apart {
+            data["texts"]["a_hash"] = digest(60 + ask);
+        }
         change(&mut data);
         self.inside("call.recorded", data)
     }
@@ -322,7 +331,7 @@ impl Tale {
         at
     }
 
-    fn score(&mut self, call: usize, change: fn(&mut Value)) -> usize {
+    pub fn score(&mut self, call: usize, change: fn(&mut Value)) -> usize {
         let mut data = json!({
             "call": self.of(call), "draw": 7, "item": "item-a", "judge": "live-1", "policy": "base",
             "score_micro": 750_000,
@@ -332,7 +341,7 @@ impl Tale {
         self.naming(at, call)
     }
 
-    fn missed(&mut self, call: usize) -> usize {
+    pub fn missed(&mut self, call: usize) -> usize {
         let data = json!({
             "call": self.of(call), "draw": call, "item": "item-a", "judge": "live-1", "nth": 0, "policy": "base",
             "reason": self.world.items[call].body["data"]["outcome"],

@@ -180,8 +180,8 @@ const CASES: &[Case] = &[
 ];
 
 /// Which patch: two of the story, and another of the family of the first.
-const CONCISE: usize = 0;
-const CITES: usize = 1;
+pub const CONCISE: usize = 0;
+pub const CITES: usize = 1;
 const CAP: usize = 2;
 
 fn digest(text: &str) -> String {
@@ -212,12 +212,12 @@ pub fn answer() -> Vec<u8> {
 }
 
 /// A ledger with an iteration whose cards are published.
-struct Tale {
-    world: World,
+pub struct Tale {
+    pub world: World,
 }
 
 impl Tale {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let story = decided::story();
         let world = World::of(&story.lines[..=story.at("card")]);
         let mut tale = Self { world };
@@ -233,7 +233,7 @@ impl Tale {
         self.world.remove(at.unwrap());
     }
 
-    fn say(&mut self, who: u8, kind: &str, data: Value) -> usize {
+    pub fn say(&mut self, who: u8, kind: &str, data: Value) -> usize {
         self.world.say(who, kind, 1, EXPERIMENT.into(), data)
     }
 
@@ -252,7 +252,7 @@ impl Tale {
         self.say(STRANGER, "score.recorded", data)
     }
 
-    fn opened(&mut self, change: fn(&mut Value)) -> usize {
+    pub fn opened(&mut self, change: fn(&mut Value)) -> usize {
         let mut data = json!({
             "build": "clover 0.1.0", "dev_calls": 10, "iteration": decided::IT, "k": 4,
             "key": signer(RUNNER).id(), "model": "optimizer.py", "optimizer": "command", "rounds": 1, "run": "it-3-1",
@@ -293,13 +293,13 @@ impl Tale {
         self.say(BEN, "synth.asked", data)
     }
 
-    fn begun(&mut self) {
+    pub fn begun(&mut self) {
         self.opened(|data| data["rounds"] = 2.into());
         self.released();
         self.asked(0, |_| ());
     }
 
-    fn returned(&mut self, round: u64, which: &[usize], change: fn(&mut Value)) -> usize {
+    pub fn returned(&mut self, round: u64, which: &[usize], change: fn(&mut Value)) -> usize {
         let candidates = which.iter().map(|which| {
             let patch = patch(*which);
             json!({"patch_hash": patch["patch_hash"], "yaml": patch["yaml"]})
@@ -314,7 +314,7 @@ impl Tale {
         self.say(RUNNER, "synth.returned", data)
     }
 
-    fn call(&mut self, which: usize) -> usize {
+    pub fn call(&mut self, which: usize) -> usize {
         let hash = Digest::from_hex(patch(which)["patch_hash"].as_str().unwrap()).unwrap();
         let said = decided::asked(hash, signer(RUNNER).id());
         self.say(
@@ -325,7 +325,7 @@ impl Tale {
     }
 
     /// One round, whose patch passes on dev.
-    fn tried(&mut self) {
+    pub fn tried(&mut self) {
         self.opened(|_| ());
         self.released();
         self.asked(0, |_| ());
@@ -333,7 +333,7 @@ impl Tale {
         self.call(CONCISE);
     }
 
-    fn proposed(&mut self, which: usize, change: fn(&mut Value)) -> usize {
+    pub fn proposed(&mut self, which: usize, change: fn(&mut Value)) -> usize {
         let mut data = patch(which);
         data["author_kind"] = "llm".into();
         data["model"] = "optimizer.py".into();
@@ -343,7 +343,7 @@ impl Tale {
         self.say(RUNNER, "patch.proposed", data)
     }
 
-    fn stopped(&mut self, change: fn(&mut Value)) -> usize {
+    pub fn stopped(&mut self, change: fn(&mut Value)) -> usize {
         let mut data = json!({
             "dev_calls": 1, "iteration": decided::IT, "proposed": ["concise-3"], "reason": "rounds", "rounds": 1,
             "run": "it-3-1",
