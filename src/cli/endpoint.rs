@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cli::cassette;
 use crate::cli::ctx::Ctx;
 use crate::cli::endpoint_terms;
 use crate::cli::error::CliError;
@@ -19,6 +21,7 @@ use crate::event::payload::model_terms::EndpointRegistered;
 use crate::ground::ambient;
 use crate::ground::secret::Secret;
 use crate::ground::seed::SeedTree;
+use crate::ground::shell;
 use crate::model::client::Connection;
 use crate::model::client::Timeouts;
 use crate::model::desk::HttpDesk;
@@ -108,6 +111,9 @@ pub(super) struct EndpointSimulateArgs {
     /// Faults, one rule of JSON a line: schema/ENDPOINTS.md
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Answer from a cassette and from nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "script")]
+    pub cassette: Option<PathBuf>,
     /// Where it writes what it billed, a line a request, when it ends
     #[arg(long, value_name = "FILE")]
     pub billed: Option<PathBuf>,
@@ -320,10 +326,15 @@ fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliE
             })?
         }
     };
+    let tape = match &args.cassette {
+        None => None,
+        Some(path) => Some(Arc::new(cassette::tape(ctx, path)?)),
+    };
     let options = DoubleOptions {
         listen: Some(args.listen),
         seed: args.seed,
         script,
+        tape: tape.clone(),
         key: None,
     };
     let started = Double::start(options);
@@ -337,9 +348,10 @@ fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliE
         "next: clover endpoint probe --url {url} --model m-1"
     ));
     let stops = ports::interrupts()?;
+    let missed = || tape.as_ref().and_then(|tape| tape.missed());
     let is_done = |double: &Double| {
-        args.calls
-            .is_some_and(|calls| double.billed().len() >= calls)
+        let calls = args.calls;
+        calls.is_some_and(|calls| double.billed().len() >= calls) || missed().is_some()
     };
     while !stops.came() && !is_done(&double) {
         ambient::sleep(LOOK);
@@ -356,6 +368,14 @@ fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliE
             Some(path.display().to_string())
         }
     };
+    if let Some(what) = missed() {
+        let file = args.cassette.as_ref().map(|of| of.display().to_string());
+        let next = format!(
+            "clover cassette check {}",
+            shell::word(&file.unwrap_or_default())
+        );
+        return Err(CliError::integrity("differs", what, next));
+    }
     let sum = |of: fn(&BilledCall) -> u64| billed.iter().map(of).fold(0, u64::saturating_add);
     let tokens = (sum(|call| call.input), sum(|call| call.output));
     let sums = (billed.len() as u64, tokens.0, tokens.1);

@@ -12,6 +12,7 @@ use crate::workflow::judge::JudgeError;
 use crate::workflow::judge::agreement::AgreementError;
 
 const HELP: &str = "clover judge run --help";
+const RUN: &str = "clover judge run --judge ID --rows PATH";
 const DRIFT_HELP: &str = "clover judge drift --help";
 
 /// What stops a judge behind HTTP before it asks.
@@ -70,9 +71,7 @@ impl From<JudgingError> for CliError {
             ),
             JudgingError::Compared { second, error, .. } => compared(message, &second, *error),
             JudgingError::Drift { judge, error } => drift(message, &judge, &error),
-            JudgingError::FewRows(_) => {
-                Self::refused(message, "clover judge run --judge ID --rows PATH")
-            }
+            JudgingError::FewRows(_) => Self::refused(message, RUN),
             JudgingError::Interrupted { .. } => Self::new(
                 Exit::Interrupted,
                 "interrupted",
@@ -85,7 +84,9 @@ impl From<JudgingError> for CliError {
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
             JudgingError::Known { .. }
             | JudgingError::NoPrompt(_)
+            | JudgingError::NoPlan { .. }
             | JudgingError::OtherPrompt(_) => Self::integrity("damaged", message, "clover verify"),
+            JudgingError::Cassette(_) => Self::input(message, "clover cassette export --help"),
             JudgingError::Unruled(_) => Self::refused(message, "clover rulebook adopt"),
             JudgingError::Textless { .. } => {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
@@ -106,9 +107,7 @@ impl From<JudgingError> for CliError {
             | JudgingError::TakenOver(_)
             | JudgingError::AskedElsewhere { .. }
             | JudgingError::OtherRows(_) => live(message, &error),
-            JudgingError::NotRegistered { .. } => {
-                Self::not_found(message, "clover judge run --judge ID --rows PATH")
-            }
+            JudgingError::NotRegistered { .. } => Self::not_found(message, RUN),
             JudgingError::OtherJudge { seq, .. } => {
                 Self::refused(message, format!("clover show {seq}"))
             }

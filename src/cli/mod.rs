@@ -18,6 +18,7 @@ mod budget;
 mod bulk;
 mod calibrate;
 mod campaign;
+mod cassette;
 mod cast;
 mod checkpoint;
 mod completions;
@@ -268,6 +269,9 @@ enum Verb {
     /// Models behind HTTP: where they are, what one can do, and a double to try it with
     #[command(subcommand)]
     Endpoint(endpoint::Verb),
+    /// Runs of models as files that answer for them
+    #[command(subcommand)]
+    Cassette(cassette::Verb),
     /// What calls of models cost
     #[command(subcommand)]
     Price(price::Verb),
@@ -499,6 +503,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Analyze(args) => analyze::run(ctx, &args),
         Verb::Judge(verb) => judge::run(ctx, &verb),
         Verb::Endpoint(verb) => endpoint::run(ctx, verb),
+        Verb::Cassette(verb) => cassette::run(ctx, &verb),
         Verb::Price(verb) => price::run(ctx, &verb),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),

@@ -1,12 +1,25 @@
 //! `clover replay`: what was decided, computed again from its recorded inputs, and compared.
 
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::cli::cassette;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
+use crate::event::id::RunId;
+use crate::ground::ambient;
 use crate::ledger::Ledger;
 use crate::ledger::read::LogEntry;
+use crate::model::dialect;
+use crate::projection::runs::ModelRuns;
+use crate::session::Home;
+use crate::session::error::SessionError;
+use crate::session::judge::JudgingError;
+use crate::session::judge::run_replay;
+use crate::session::judge::tape::RunBasis;
 use crate::session::texts::Texts;
 use crate::view::View;
 use crate::view::replay;
@@ -21,14 +34,18 @@ pub(super) const HELP: &str = "What an arbiter said is computed again from the e
 build, within 1e-9 by another. `clover schema` lists kind by kind who computes what again;\n\
 schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
 nothing differs, and something cannot be computed again, because an input was erased or is\n\
-not here, or nobody recorded it. What a person decided counts for neither.\n\n\
-Example:\n  clover replay --all\n  clover replay 4127 --explain";
+not here, or nobody recorded it. What a person decided counts for neither.\n\
+A run of a judge behind HTTP: every event of it, from its asks and answers (schema/ENDPOINTS.md).\n\n\
+Example:\n  clover replay 4127 --explain\n  clover replay run-7 --cassette run-7.jsonl";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A position or an event id
-    #[arg(value_name = "SEQ|ID", required_unless_present = "all")]
+    /// A position, an event id, or a run of a judge behind HTTP
+    #[arg(value_name = "SEQ|ID|RUN", required_unless_present = "all")]
     pub event: Option<String>,
+    /// What the run was asked and answered; without it, the vault says so
+    #[arg(long, value_name = "FILE", requires = "event")]
+    pub cassette: Option<PathBuf>,
     /// Everything that can be computed again
     #[arg(long, conflicts_with = "event")]
     pub all: bool,
@@ -39,6 +56,9 @@ pub(super) struct Args {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_read(ctx)?;
+    if let Some(run) = named_run(&ledger, args)? {
+        return of_run(ctx, (&home, &ledger), &run, args.cassette.as_deref());
+    }
     let one = match &args.event {
         Some(named) => Some(named_event(&ledger, named)?),
         None => None,
@@ -73,6 +93,42 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     drop(progress);
     Ok(replay::view(&replayed, &elsewhere, args.explain))
+}
+
+/// The run that is named, where one is: with a cassette nothing else can be.
+fn named_run(ledger: &Ledger, args: &Args) -> Result<Option<RunId>, CliError> {
+    let named = args.event.as_deref().unwrap_or_default();
+    if args.cassette.is_some() {
+        return cassette::run_id(named).map(Some);
+    }
+    let runs = ledger.state().fold::<ModelRuns>();
+    let run = RunId::new(named).ok();
+    Ok(run.filter(|run| runs.by_id.contains_key(run)))
+}
+
+/// Every event of a run of a judge behind HTTP.
+fn of_run(
+    ctx: &Ctx<'_>,
+    (home, ledger): (&Home, &Ledger),
+    run: &RunId,
+    file: Option<&Path>,
+) -> Result<View, CliError> {
+    let basis = RunBasis::of(ledger, run)?;
+    let reader = file
+        .map(|file| ambient::reader(&ctx.path(file)))
+        .transpose()?;
+    let wire = dialect::wire(basis.dialect);
+    let again = run_replay::replayed(home, ledger, &basis, wire, reader);
+    let again = again.map_err(|error| match (error, file) {
+        (SessionError::Judging(error), Some(file))
+            if matches!(*error, JudgingError::Cassette(_)) =>
+        {
+            let message = format!("{}: {error}", file.display());
+            CliError::input(message, "clover cassette export --help")
+        }
+        (error, _) => error.into(),
+    })?;
+    Ok(replay::run_view(run, &again))
 }
 
 fn named_event(ledger: &Ledger, named: &str) -> Result<LogEntry, CliError> {

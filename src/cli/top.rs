@@ -13,7 +13,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  synth · generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
   worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · regime · replay
-  prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup · restore    models  endpoint · price
+  prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup · restore    models  endpoint · cassette · price
 
 Options of every verb:
   --ledger DIR              the ledger's folder [CLOVER_LEDGER; else searched upward from here]

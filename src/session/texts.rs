@@ -7,6 +7,7 @@ use clover_event::payload::PrivateRef;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
+use clover_ground::seal::OpenedBlob;
 use clover_ground::seal::SubjectKey;
 use clover_ledger::Ledger;
 use clover_store::Vault;
@@ -73,6 +74,30 @@ impl Texts<'_> {
     /// # Errors
     /// What is missing, in words.
     pub fn content(&mut self, private: &PrivateRef) -> Result<Vec<u8>, String> {
+        Ok(self.blob(private)?.plaintext.clone())
+    }
+
+    /// Whether the key of a subject is at hand.
+    ///
+    /// # Errors
+    /// When the vault cannot be read.
+    pub fn has_key(&mut self, subject: &Digest) -> Result<bool, String> {
+        Ok(self.key(subject)?.is_some())
+    }
+
+    /// Private bytes, with the salt of their commitment, which they have.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn opened_bytes(&mut self, private: &PrivateRef) -> Result<OpenedBlob, String> {
+        let opened = self.blob(private)?;
+        if opened.commitment() != private.commitment {
+            return Err("its text is not the one that was recorded".to_owned());
+        }
+        Ok(opened)
+    }
+
+    fn blob(&mut self, private: &PrivateRef) -> Result<OpenedBlob, String> {
         let stored = self.ledger.store().reader().blob(&private.blob.blake3);
         let stored = stored
             .map_err(|error| error.to_string())?
@@ -80,8 +105,7 @@ impl Texts<'_> {
         let Some(key) = self.key(&private.subject)? else {
             return Err(self.without_key(&private.subject));
         };
-        let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
-        Ok(opened.plaintext.clone())
+        seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())
     }
 }
 

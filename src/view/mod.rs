@@ -20,6 +20,7 @@ pub mod blob;
 pub mod budget;
 pub mod calibrate;
 pub mod campaign;
+pub mod cassette;
 pub mod checkpoint;
 pub mod confirm;
 pub mod deploy;

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::event::Kind;
+use crate::event::id::RunId;
+use crate::session::judge::run_replay::RunAgain;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::explained;
@@ -145,6 +147,105 @@ fn facts(replayed: &[ReplayedEvent], others: &[(Elsewhere, u64)]) -> ReplayFacts
         elsewhere: elsewhere.collect(),
         events: replayed.iter().map(ReplayedFacts::from).collect(),
     }
+}
+
+/// A run of a judge behind HTTP that was computed again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunReplayFacts {
+    /// The run.
+    pub run: String,
+    /// Events that are the same.
+    pub same: u64,
+    /// Events that differ.
+    pub differ: u64,
+    /// Events that cannot be computed again.
+    pub gone: u64,
+    /// Whether keyed digests of texts and asks were computed again: that takes the vault of the ledger.
+    pub texts_checked: bool,
+    /// Whether the order of asks is known, and with it the root of their keys and what each hold covers.
+    pub order_known: bool,
+    /// Lines of the cassette that are of no call of the run.
+    pub strays: Vec<u64>,
+    /// Every event of the run, in the order of the log.
+    pub events: Vec<RunEventFacts>,
+}
+
+/// An event of a run that was computed again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunEventFacts {
+    /// The event.
+    #[serde(flatten)]
+    pub event: ReplayedFacts,
+    /// The call that it stands on, where that call differs; `null` where none does.
+    pub follows: Option<u64>,
+}
+
+/// A run of a judge behind HTTP, event by event.
+pub fn run_view(run: &RunId, again: &RunAgain) -> View {
+    let events = again.events.iter().map(|of| {
+        let one = ReplayedEvent {
+            seq: of.seq,
+            kind: of.kind,
+            outcome: of.outcome.clone(),
+            page: None,
+        };
+        (one, of.follows)
+    });
+    let events: Vec<_> = events.collect();
+    let count = |is: fn(&Recomputation) -> bool| {
+        let found = events.iter().filter(|(of, _)| is(&of.outcome));
+        found.count() as u64
+    };
+    let differ = count(|of| matches!(of, Recomputation::Differs(_)));
+    let gone = count(|of| matches!(of, Recomputation::Gone(_)));
+    let facts = RunReplayFacts {
+        run: run.to_string(),
+        same: events.len() as u64 - differ - gone,
+        differ,
+        gone,
+        texts_checked: again.texts_checked,
+        order_known: again.order_known,
+        strays: again.strays.clone(),
+        events: events
+            .iter()
+            .map(|(of, follows)| RunEventFacts {
+                event: of.into(),
+                follows: *follows,
+            })
+            .collect(),
+    };
+    let mut view = View::of(&facts);
+    for (of, follows) in &events {
+        remarks(&mut view, of, false);
+        if let Some(call) = follows {
+            view.sentence(format!(
+                "seq {}  {} follows from the call at seq {call}",
+                of.seq, of.kind
+            ));
+        }
+    }
+    for line in &facts.strays {
+        view.sentence(format!("line {line}  it is of no call of {run}"));
+    }
+    view.line(format!(
+        "{} events of {run}: {} the same · {differ} differ · {gone} cannot be computed again",
+        facts.events.len(),
+        facts.same
+    ));
+    if !facts.texts_checked {
+        view.sentence("texts NOT CHECKED: the vault of this ledger is not here, so keyed digests of asks and texts were taken as recorded");
+    }
+    if !facts.order_known {
+        view.sentence("holds NOT CHECKED: the order of asks is not known, so what each hold covers was taken as recorded");
+    }
+    (view.verdict, view.exit) = match (differ + facts.strays.len() as u64, gone) {
+        (0, 0) => ("reproduced", Exit::Done),
+        (0, _) => ("incomplete", Exit::Inconclusive),
+        _ => ("differs", Exit::Integrity),
+    };
+    view
 }
 
 /// What was computed again, and with `explain` every number that differs.

@@ -18,6 +18,7 @@ use crate::view::blob;
 use crate::view::budget;
 use crate::view::calibrate;
 use crate::view::campaign;
+use crate::view::cassette;
 use crate::view::checkpoint;
 use crate::view::confirm;
 use crate::view::deploy;
@@ -124,6 +125,8 @@ shapes! {
     "calibrate list": calibrate::CalibratorList;
     "calibrate show": calibrate::CalibratorShown;
     "campaign status": campaign::CampaignShown;
+    "cassette check": cassette::CassetteContent;
+    "cassette export": cassette::CassetteWritten | cassette::CassetteIncomplete;
     "checkpoint compare": checkpoint::CheckpointComparison;
     "checkpoint consistency": checkpoint::ConsistencyProof;
     "checkpoint pin": checkpoint::PinFacts;
@@ -261,7 +264,7 @@ shapes! {
     "record": StandsAnd<appended::KeptIn> | Stands | Bodies;
     "regime list": regime::RegimeList;
     "regime select": Stands | Bodies;
-    "replay": replay::ReplayFacts;
+    "replay": replay::ReplayFacts | replay::RunReplayFacts;
     "report annex-iv": report::documents::DocumentFacts;
     "report change": report::documents::DocumentFacts;
     "report coverage": report::documents::DocumentFacts;

@@ -41,6 +41,8 @@ use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
 use clover::workflow::analyze::read::FieldNames;
+use clover::workflow::ask::cassette;
+use clover::workflow::ask::cassette::CassetteError;
 use clover::workflow::import;
 use clover::workflow::import::Brings;
 use clover::workflow::import::How;
@@ -192,6 +194,18 @@ const RUBRICS: [&str; 2] = [
 ];
 
 /// What is accepted changes something, by as much as it says, and what results is a rubric.
+pub fn cassette(bytes: &[u8]) {
+    let mut written = Vec::new();
+    let read = cassette::each(bytes, |_, call| {
+        written.extend(call.to_line());
+        Ok::<_, CassetteError>(())
+    });
+    match read {
+        Ok(_) => assert_eq!(written, bytes),
+        Err(error) => assert!(bytes.starts_with(&written) && !error.to_string().is_empty()),
+    }
+}
+
 pub fn patch(bytes: &[u8]) {
     if let Err(fault) = Patch::parse(bytes) {
         assert!(!fault.to_string().is_empty() && fault.place.line <= bytes.len() + 1);

@@ -1564,6 +1564,12 @@ static GOOD: LazyLock<Good> = LazyLock::new(|| {
     good
 });
 
+/// A call on a cassette.
+const CASSETTE: &str = concat!(
+    r#"{"ask":{"decoding":{"max_output_tokens":600,"seed":7,"temperature_micro":0},"endpoint":"openai-main","format":{"form":"answer/1","kind":"json","levels":[1,2,3,4,5],"reasoning":"before"},"messages":[{"role":"system","text":"Judge."},{"role":"user","text":"Hi"}],"model":"m-1","pin":"m-1-2026-01-15","repeat":0,"series":"score","v":"ask/1"},"attempts":[{"class":"limited","ms":2,"status":429},{"class":"ok","ms":9,"status":200}],"body":"{\"id\":7}","key":"7f5786eafc02f8b7f89503d8132634ed9b8396be5238369b20fbebe73c350327","nth":0,"place":3,"provider_request":"req_9","salt":"0707070707070707070707070707070707070707070707070707070707070707"}"#,
+    "\n"
+);
+
 /// Responses in every form that is read.
 const RESPONSES: &str = concat!(
     r#"{"prompt_id":"a","judge_score":0.85,"oracle_label":null,"response":"two words"}"#,
@@ -1591,6 +1597,7 @@ fn every_parser(bytes: &[u8]) {
     targets::numbers(bytes);
     targets::responses(bytes);
     targets::yaml(bytes);
+    targets::cassette(bytes);
     targets::patch(bytes);
     targets::rubric(bytes);
     targets::prose(bytes);
@@ -1666,6 +1673,8 @@ proptest! {
         targets::key_file(&mutated(&pick(&good.keys), &edits));
         targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
         targets::yaml(&mutated(include_bytes!("../../src/view/prereg/gate.yaml"), &edits));
+        targets::cassette(CASSETTE.as_bytes());
+        targets::cassette(&mutated(CASSETTE.as_bytes(), &edits));
         targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
         targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
         targets::prose(&mutated(PROSE.as_bytes(), &edits));

@@ -297,6 +297,68 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), AmbientErro
     sync_parent(path)
 }
 
+/// A file that must not exist yet and that its owner alone may read, written piece by piece. It has its name once it is whole:
+/// what is dropped before leaves nothing.
+pub struct NewPrivateFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    writer: BufWriter<fs::File>,
+}
+
+impl NewPrivateFile {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// [`AmbientError::Exists`], [`AmbientError::Io`].
+    pub fn create(path: &Path) -> Result<Self, AmbientError> {
+        let io = |source| AmbientError::io("create", path, source);
+        if path.symlink_metadata().is_ok() {
+            return Err(io(io::ErrorKind::AlreadyExists.into()));
+        }
+        let temporary = unfinished(path);
+        fs::remove_file(&temporary).ok();
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE_MODE)
+            .open(&temporary)
+            .map_err(io)?;
+        Ok(Self {
+            path: path.to_owned(),
+            temporary,
+            writer: BufWriter::with_capacity(1 << 16, file),
+        })
+    }
+
+    /// Writes the next piece.
+    ///
+    /// # Errors
+    /// [`AmbientError::Io`].
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), AmbientError> {
+        let written = self.writer.write_all(bytes);
+        written.map_err(|source| AmbientError::io("write", &self.path, source))
+    }
+
+    /// Syncs it, and gives it its name.
+    ///
+    /// # Errors
+    /// [`AmbientError::Exists`], [`AmbientError::Io`].
+    pub fn finish(mut self) -> Result<(), AmbientError> {
+        let io = |source| AmbientError::io("create", &self.path, source);
+        let flushed = self.writer.flush();
+        let synced = flushed.and_then(|()| self.writer.get_ref().sync_all());
+        let linked = synced.and_then(|()| fs::hard_link(&self.temporary, &self.path));
+        linked.map_err(io)?;
+        sync_parent(&self.path)
+    }
+}
+
+impl Drop for NewPrivateFile {
+    fn drop(&mut self) {
+        fs::remove_file(&self.temporary).ok();
+    }
+}
+
 /// Replaces a file by writing a sibling and renaming it; readers see the old or the new, never a mix.
 /// With `durable`, file and folder are synced; without, a crash may bring the old one back.
 ///

@@ -32,6 +32,7 @@ use rand::rngs::ChaCha20Rng;
 use crate::time::Timestamp;
 
 pub use files::FileLock;
+pub use files::NewPrivateFile;
 pub use files::ReadPlaces;
 pub use files::Scratch;
 pub use files::UNFINISHED;

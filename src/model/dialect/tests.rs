@@ -217,9 +217,9 @@ fn an_error_says_its_words_and_its_message() {
 fn a_schema_names_the_members_in_the_order_of_the_answer() {
     for dialect in Dialect::ALL.iter().copied() {
         let format = AnswerFormat::Json {
-            form: "answer/1",
+            form: "answer/1".into(),
             levels: vec![1, 2],
-            reasoning: "before",
+            reasoning: "before".into(),
         };
         let (_, body) = wire(dialect).request(&ask(format));
         let body = String::from_utf8(body).unwrap();

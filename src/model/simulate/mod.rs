@@ -2,6 +2,7 @@
 //! what it bills. So that everything can be tried without a key and without money.
 
 mod answer;
+mod cassette;
 mod script;
 mod serve;
 
@@ -16,6 +17,7 @@ use clover_ground::secret::Secret;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+pub use cassette::Tape;
 pub use script::Script;
 pub use script::ScriptError;
 
@@ -31,6 +33,8 @@ pub struct DoubleOptions {
     pub seed: u64,
     /// Faults.
     pub script: Script,
+    /// A cassette that it answers from, and from nothing else; it answers by its seed without one.
+    pub tape: Option<Arc<Tape>>,
     /// A key without which it answers 401; none where it asks for none.
     pub key: Option<Secret>,
 }

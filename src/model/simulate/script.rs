@@ -99,6 +99,9 @@ pub(super) struct Fault {
     pub(super) ignore: Vec<String>,
     /// The model that it says it is.
     pub(super) model: Option<String>,
+    /// The name of the request; no script says it.
+    #[serde(skip)]
+    pub(super) request: Option<String>,
     /// The connection is reset after so many bytes of the whole answer.
     pub(super) reset_at: Option<usize>,
     /// Nothing more comes after so many bytes of the body.

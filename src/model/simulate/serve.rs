@@ -22,7 +22,9 @@ use super::BilledCall;
 use super::DoubleOptions;
 use super::Journal;
 use super::answer;
+use super::cassette::TapedStep;
 use super::script::Fault;
+use crate::dialect;
 
 /// Longest head of a request.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -198,8 +200,12 @@ async fn reply(served: &DoubleServer, stream: &TcpStream, request: &Request) -> 
         n
     };
     let text = String::from_utf8_lossy(&request.body);
-    let fault = options.script.fault(n, &request.path, &text);
-    let (status, body, billed) = judged(served, request, &text, &fault);
+    let mut fault = options.script.fault(n, &request.path, &text);
+    let taped = taped(served, request, &mut fault);
+    let (status, body, billed) = taped.unwrap_or_else(|| {
+        let (status, body, billed) = judged(served, request, &text, &fault);
+        (status, body.into_bytes(), billed)
+    });
     let cuts = fault.cut_at.is_some() || fault.reset_at.is_some() || fault.stall_at.is_some();
     // What fails on the way is billed half of the time, as nobody outside can tell.
     let coin = SeedTree::of_number(options.seed).child(&format!("billed/{n}"));
@@ -217,6 +223,46 @@ async fn reply(served: &DoubleServer, stream: &TcpStream, request: &Request) -> 
         sleep(Duration::from_millis(ms)).await;
     }
     send(stream, (n, status), &body, &fault).await
+}
+
+/// A status, a body, and the model with its tokens of input and output.
+type DoubleReply = (u16, Vec<u8>, (String, u64, u64));
+
+/// Status, body, and the model with its tokens, as a cassette has them; `None` where there is none.
+fn taped(served: &DoubleServer, request: &Request, fault: &mut Fault) -> Option<DoubleReply> {
+    let tape = served.options.tape.as_ref()?;
+    let nothing = (String::new(), 0, 0);
+    let missing = |what: &str| {
+        let body = error("not_found_error", what);
+        (404, body.into_bytes(), nothing.clone())
+    };
+    let Some(dialect) = answer::dialect_of(&request.path) else {
+        return Some(missing("No such path."));
+    };
+    Some(match tape.step(dialect, (&request.path, &request.body)) {
+        Err(what) => missing(&what),
+        Ok(TapedStep::Cut) => {
+            fault.reset_at = Some(0);
+            (200, Vec::new(), nothing)
+        }
+        Ok(TapedStep::Status(status)) => {
+            let body = error("api_error", &format!("Status {status} on the cassette."));
+            (status, body.into_bytes(), nothing)
+        }
+        Ok(TapedStep::Answer {
+            body,
+            request,
+            status,
+        }) => {
+            fault.request = request.filter(|of| !of.chars().any(char::is_control));
+            let read = dialect::wire(dialect).read(&body);
+            let tokens = read.as_ref().and_then(|of| of.tokens).unwrap_or_default();
+            let model = read.and_then(|of| of.model).unwrap_or_default();
+            let input =
+                tokens.input.value() + tokens.cache_read.value() + tokens.cache_write.value();
+            (status, body, (model, input, tokens.output.value()))
+        }
+    })
 }
 
 /// Status, body, and the model with its tokens.
@@ -280,18 +326,20 @@ async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
 async fn send(
     stream: &TcpStream,
     (n, status): (u64, u16),
-    body: &str,
+    body: &[u8],
     fault: &Fault,
 ) -> io::Result<bool> {
     let mut head = format!(
-        "HTTP/1.1 {status} Double\r\ncontent-type: application/json\r\ncontent-length: {}\r\nx-request-id: double-{n}\r\n",
+        "HTTP/1.1 {status} Double\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
         body.len()
     );
+    let named = fault.request.clone();
+    let named = named.unwrap_or_else(|| format!("double-{n}"));
+    head.push_str(&format!("x-request-id: {named}\r\n"));
     for (name, value) in &fault.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    let body = body.as_bytes();
     if let Some(at) = fault.reset_at {
         let whole = [head.as_bytes(), body].concat();
         write(stream, &whole[..at.min(whole.len())]).await?;

@@ -36,6 +36,7 @@ fn double(script: &str) -> Double {
         script: Script::parse(script).unwrap(),
         key: Some(Secret::new(CANARY.to_owned())),
         listen: None,
+        tape: None,
     };
     Double::start(options).unwrap()
 }

@@ -12,6 +12,7 @@ use clover_event::id::ManifestId;
 use clover_event::id::RunId;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_num::Count;
+use clover_workflow::ask::cassette::CassetteError;
 use clover_workflow::drift::DriftError;
 use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::agreement::AgreementError;
@@ -143,6 +144,17 @@ pub enum JudgingError {
     /// No run has the name.
     #[error("no run {0}")]
     NoRun(RunId),
+    /// The plan of a judge behind HTTP is not at hand, or a call by it cannot be read again.
+    #[error("{judge}: {what}")]
+    NoPlan {
+        /// The judge.
+        judge: JudgeId,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file is no cassette.
+    #[error(transparent)]
+    Cassette(CassetteError),
     /// The run ended before.
     #[error("{0} ended before: nothing is held for it")]
     RunEnded(RunId),

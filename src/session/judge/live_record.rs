@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use clover_event::Payload;
-use clover_event::calls::AttemptClass;
-use clover_event::calls::CallAttempt;
 use clover_event::calls::CallOutcome;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
@@ -14,7 +12,6 @@ use clover_event::id::PolicyId;
 use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
-use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::BudgetReserved;
 use clover_event::payload::model_runs::BudgetSettled;
 use clover_event::payload::model_runs::CallOf;
@@ -38,10 +35,11 @@ use clover_projection::runs::ModelRun;
 use clover_projection::runs::ModelRuns;
 use clover_projection::runs::RunHold;
 use clover_projection::runs::row_key;
-use clover_projection::runs::rules;
+use clover_workflow::ask::called;
+use clover_workflow::ask::called::CallFrame;
+use clover_workflow::ask::called::JudgedCall;
 use clover_workflow::ask::judged::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
-use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::sending::EndedCall;
 use clover_workflow::import::ImportRow;
 use clover_workflow::judge::run::Reading;
@@ -58,9 +56,6 @@ use crate::judge::live::LiveAsk;
 use crate::judge::live::Tariff;
 use crate::judge::live::count;
 
-/// Longest text of a provider that is kept, in bytes.
-const SAID_BYTES: usize = 300;
-
 /// A call that ended, read.
 pub(super) struct ReadCall {
     /// Its place.
@@ -72,8 +67,7 @@ pub(super) struct ReadCall {
     /// Its body as it is kept, where it has one.
     body: Option<(PrivateRef, Vec<u8>)>,
     pub ended: EndedCall,
-    score: Option<Micro>,
-    usage: UsageState,
+    judged: JudgedCall,
 }
 
 /// What goes on record together.
@@ -128,16 +122,6 @@ impl Signing<'_> {
     }
 }
 
-/// A text of a provider, cut to what is kept; none where it is empty or holds controls.
-pub(super) fn said(text: Option<&String>) -> Option<Text> {
-    let text = text?;
-    let mut end = text.len().min(SAID_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    Text::new(&text[..end]).filter(|of| !of.as_str().is_empty())
-}
-
 /// Where calls of a judge go on record.
 pub(super) struct Recorder<'a> {
     pub home: &'a Home,
@@ -173,56 +157,49 @@ impl Recorder<'_> {
         let ask = asks
             .get(at)
             .expect("BUG: what was sent is an ask of the run");
-        let (mut outcome, mut score) = (ended.outcome, None);
-        if let Some(reading) = &ended.reading {
-            let said = (outcome, ended.detail.take());
-            (outcome, score, ended.detail) = judged(self.plan, reading, said, (&ask.texts, pepper));
-        }
-        let usage = usage(&ended.attempts, ended.reading.as_ref());
+        let row = ask.rows.first().map(|(row, _)| row);
+        let texts = row.map_or(("", ""), |row| {
+            let (prompt, response) = (row.prompt.as_deref(), row.response.as_deref());
+            (prompt.unwrap_or_default(), response.unwrap_or_default())
+        });
+        let fenced = FencedRow::new(pepper, (&ask.texts.x_hash, &ask.texts.a_hash), texts);
+        let judged = called::judged(self.plan, fenced.ticket(), &ended);
+        ended.detail.clone_from(&judged.detail);
         let mut call = ReadCall {
             at,
             cost: Count::default(),
-            outcome,
+            outcome: judged.outcome,
             body: None,
             ended,
-            score,
-            usage,
+            judged,
         };
-        if let Some(tariff) = self.tariff {
-            let said = self.said((ask, &call), None);
-            call.cost = count(rules::cost(&tariff.row, &said));
-        }
+        let run = RunId::new("run").expect("BUG: a word is a name");
+        call.cost = self
+            .said((ask, &call), (&run, Count::default()), (None, None))
+            .cost_usd_micro;
         call
     }
 
-    /// The event of a call, but for its run and its hold.
+    /// The event of a call.
     fn said(
         &self,
         (ask, call): (&LiveAsk, &ReadCall),
-        response: Option<PrivateRef>,
+        (run, epoch): (&RunId, Count),
+        (hold, response): (Option<Text>, Option<PrivateRef>),
     ) -> CallRecorded {
-        let reading = call.ended.reading.as_ref();
-        CallRecorded {
+        let frame = CallFrame {
             ask: ask.key,
-            attempts: call.ended.attempts.clone(),
-            bound_usd_micro: ask.bound,
-            cost_usd_micro: call.cost,
-            detail: said(call.ended.detail.as_ref()),
-            epoch: Count::default(),
-            fingerprint: said(reading.and_then(|of| of.fingerprint.as_ref())),
-            hold: None,
+            bound: ask.bound,
+            epoch,
+            hold,
             judge: self.judge.clone(),
-            model_returned: said(reading.and_then(|of| of.model.as_ref())),
             nth: count(ask.nth),
-            outcome: call.outcome,
-            provider_request: said(call.ended.provider_request.as_ref()),
             response,
-            run: RunId::new("run").expect("BUG: a word is a name"),
-            score_micro: call.score,
+            run: run.clone(),
             texts: ask.texts,
-            tokens: reading.and_then(|of| of.tokens),
-            usage: call.usage,
-        }
+        };
+        let row = self.tariff.map(|of| &of.row);
+        called::recorded(frame, (&call.ended, &call.judged), row)
     }
 
     /// An ask that was held for when its run was cut: nobody knows whether it was sent.
@@ -410,10 +387,9 @@ impl Recorder<'_> {
         for call in batch.calls {
             let (private, stored) = call.body.clone().unzip();
             blobs.extend(stored);
-            let mut said = self.said((&asks[call.at], call), private);
-            said.run = standing.said.run.clone();
-            said.epoch = count(standing.epoch);
-            said.hold = standing.hold.as_ref().map(|of| of.name.clone());
+            let hold = standing.hold.as_ref().map(|of| of.name.clone());
+            let of = (&standing.said.run, count(standing.epoch));
+            let said = self.said((&asks[call.at], call), of, (hold, private));
             called.push(self.command(said));
         }
         let number = append::next_author_seq(self.ledger, self.scorer);
@@ -475,7 +451,7 @@ impl Recorder<'_> {
             for (row, reading) in &ask.rows {
                 let place = (row.policy.clone(), row.item.clone(), row.draw);
                 of_rows.insert(place, of);
-                if let Some(score) = call.score {
+                if let Some(score) = call.judged.score {
                     good.push((row.clone(), reading.clone(), score));
                     continue;
                 }
@@ -522,49 +498,5 @@ impl Recorder<'_> {
             commands.push(self.command(said));
         }
         commands
-    }
-}
-
-/// What an ask came to by an answer of its judge, the score where it has the form, and what is wrong in a word.
-pub(super) fn judged(
-    plan: &JudgePlan,
-    reading: &ReplyReading,
-    (outcome, detail): (CallOutcome, Option<String>),
-    (texts, pepper): (&AskedTexts, &[u8; 32]),
-) -> (CallOutcome, Option<Micro>, Option<String>) {
-    if reading.model.as_deref() != Some(&*plan.pin) {
-        return (CallOutcome::Mismatched, None, detail);
-    }
-    if outcome != CallOutcome::Answered {
-        return (outcome, None, detail);
-    }
-    // The ticket follows from the digests alone.
-    let fenced = FencedRow::new(pepper, (&texts.x_hash, &texts.a_hash), ("", ""));
-    match plan.score(&reading.text, &fenced) {
-        Ok(score) => (outcome, Some(score), detail),
-        Err(wrong) => (CallOutcome::Unparsed, None, Some(wrong.to_owned())),
-    }
-}
-
-/// What a call says of its tokens.
-pub(super) fn usage(attempts: &[CallAttempt], reading: Option<&ReplyReading>) -> UsageState {
-    let was_answered = attempts
-        .last()
-        .is_some_and(|of| of.class == AttemptClass::Ok);
-    let reading = reading.filter(|_| was_answered);
-    let Some((reading, tokens)) = reading.and_then(|of| Some((of, of.tokens?))) else {
-        return UsageState::Absent;
-    };
-    let parts = [
-        tokens.input,
-        tokens.cache_read,
-        tokens.cache_write,
-        tokens.output,
-    ];
-    let few = parts.iter().all(|part| part.value() <= rules::TOKENS_MAX);
-    if reading.tokens_fit && few {
-        UsageState::Ok
-    } else {
-        UsageState::Suspect
     }
 }

@@ -17,8 +17,10 @@ mod live_rows;
 pub mod live_stop;
 pub mod registration;
 pub mod reread;
+pub mod run_replay;
 pub mod scores;
 pub mod scoring;
+pub mod tape;
 
 pub use assignment::Assignment;
 pub use book::Book;

@@ -29,6 +29,7 @@ use clover_projection::judges::Judges;
 use clover_projection::runs::ModelRuns;
 use clover_projection::tallies::Tallies;
 use clover_workflow::ask::WireForm;
+use clover_workflow::ask::called;
 use clover_workflow::ask::judged::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::plan_file;
@@ -41,7 +42,6 @@ use clover_workflow::judge::run::text_hash;
 
 use crate::error::SessionError;
 use crate::home::Home;
-use crate::judge::live_record;
 use crate::judge::registration;
 use crate::texts::Texts;
 
@@ -212,14 +212,13 @@ impl KnownJudge {
         let format = self.plan.ask("", &fenced).format;
         let (outcome, detail) = reading::outcome_of(read, &format);
         let said = (outcome, detail.map(str::to_owned));
-        let (outcome, score, detail) =
-            live_record::judged(&self.plan, read, said, (&again.texts, pepper));
+        let (outcome, score, detail) = called::answered(&self.plan, read, said, fenced.ticket());
         (again.outcome, again.score_micro) = (outcome, score);
-        again.detail = live_record::said(detail.as_ref());
-        again.model_returned = live_record::said(read.model.as_ref());
-        again.fingerprint = live_record::said(read.fingerprint.as_ref());
+        again.detail = called::kept_text(detail.as_deref());
+        again.model_returned = called::kept_text(read.model.as_deref());
+        again.fingerprint = called::kept_text(read.fingerprint.as_deref());
         again.tokens = read.tokens;
-        again.usage = live_record::usage(&again.attempts, Some(read));
+        again.usage = called::usage(&again.attempts, Some(read));
     }
 }
 

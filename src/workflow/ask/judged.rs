@@ -180,9 +180,9 @@ impl JudgePlan {
             say(Speaker::User, row.text()),
         ];
         let format = AnswerFormat::Json {
-            form: FORM,
+            form: FORM.into(),
             levels: self.levels.clone(),
-            reasoning: "before",
+            reasoning: "before".into(),
         };
         let decoding = AskDecoding {
             max_output_tokens: self.max_output_tokens,
@@ -217,11 +217,11 @@ impl JudgePlan {
         )
     }
 
-    /// The score of an answer as a share of the levels, or what is wrong with it in a word.
+    /// The score of an answer about a row as a share of the levels, or what is wrong with it in a word.
     ///
     /// # Errors
     /// `shape`, `order`, `ticket` or `level`.
-    pub fn score(&self, text: &str, row: &FencedRow<'_>) -> Result<Micro, &'static str> {
+    pub fn score(&self, text: &str, ticket: &str) -> Result<Micro, &'static str> {
         let members: OrderedMembers = serde_json::from_str(text).map_err(|_| "shape")?;
         let names: Vec<_> = members.0.iter().map(|(name, _)| name.as_str()).collect();
         let mut sorted = names.clone();
@@ -232,12 +232,12 @@ impl JudgePlan {
         if names != ["ticket", "reasoning", "score"] {
             return Err("order");
         }
-        let [(_, ticket), (_, reasoning), (_, score)] = &members.0[..] else {
+        let [(_, said), (_, reasoning), (_, score)] = &members.0[..] else {
             return Err("shape");
         };
         let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).map_err(|_| "shape");
         text(reasoning)?;
-        if text(ticket)? != row.ticket() {
+        if text(said)? != ticket {
             return Err("ticket");
         }
         let place = self
@@ -310,7 +310,8 @@ impl<'a> FencedRow<'a> {
         self.prompt.chars().count() + self.response.chars().count() > INPUT_CHARS_MAX
     }
 
-    fn ticket(&self) -> &str {
+    /// The digits of its fence that an answer repeats.
+    pub fn ticket(&self) -> &str {
         self.fence.get(..TICKET_DIGITS).unwrap_or_default()
     }
 
@@ -318,6 +319,49 @@ impl<'a> FencedRow<'a> {
         let fence = &self.fence;
         let (prompt, response) = (escaped(self.prompt), escaped(self.response));
         format!("ITEM {fence}\n{{\"prompt\":{prompt},\"response\":{response}}}\nEND {fence}")
+    }
+}
+
+/// A row as it stands in an ask, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FencedTexts {
+    fence: String,
+    /// The prompt.
+    pub prompt: String,
+    /// The response.
+    pub response: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FencedMembers {
+    prompt: String,
+    response: String,
+}
+
+impl FencedTexts {
+    /// Reads the row of an ask; `None` where it has none between two lines of one fence.
+    pub fn of(ask: &ModelAsk) -> Option<Self> {
+        let said = ask.messages.iter().find(|of| of.role == Speaker::User)?;
+        let (fence, rest) = said.text.strip_prefix("ITEM ")?.split_once('\n')?;
+        let members = rest.strip_suffix(&format!("\nEND {fence}"))?;
+        let is_fence =
+            fence.len() == FENCE_DIGITS && fence.bytes().all(|of| of.is_ascii_hexdigit());
+        let members: FencedMembers = serde_json::from_str(members).ok().filter(|_| is_fence)?;
+        Some(Self {
+            fence: fence.to_owned(),
+            prompt: members.prompt,
+            response: members.response,
+        })
+    }
+
+    /// The row between the lines that it was read from.
+    pub fn row(&self) -> FencedRow<'_> {
+        FencedRow {
+            fence: self.fence.clone(),
+            prompt: &self.prompt,
+            response: &self.response,
+        }
     }
 }
 
@@ -405,7 +449,7 @@ mod tests {
     #[test]
     fn an_answer_has_the_closed_form_or_is_none() {
         let (plan, row) = (plan(), row("Why?", "Because."));
-        let of = |text: &str| plan.score(text, &row);
+        let of = |text: &str| plan.score(text, row.ticket());
         let good = r#"{"ticket":"5344","reasoning":"Short.","score":4}"#;
         assert_eq!(of(good).unwrap().value(), 750_000);
         for (text, wrong) in [

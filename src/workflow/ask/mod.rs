@@ -4,6 +4,8 @@
 //! says when it is sent, sent again or given up; [`probe`] asks an endpoint what it can do. A [`Desk`] sends; it belongs to the floor above.
 
 pub mod breaker;
+pub mod called;
+pub mod cassette;
 pub mod dispatch;
 pub mod judged;
 pub mod limit;
@@ -14,10 +16,13 @@ pub mod reading;
 pub mod retry;
 pub mod sending;
 
+use std::borrow::Cow;
+
 use clover_event::id::EndpointId;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
+use serde::Deserialize;
 use serde::Serialize;
 
 use crate::ask::reading::ReplyReading;
@@ -34,7 +39,8 @@ pub const REQUEST_BYTES_MAX: usize = 8 << 20;
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// How a model is decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AskDecoding {
     /// Most tokens of output.
     pub max_output_tokens: u64,
@@ -47,7 +53,7 @@ pub struct AskDecoding {
 }
 
 /// The form that an answer has to have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AnswerFormat {
     /// One of these words, as the member `choice` of a JSON object.
@@ -58,11 +64,11 @@ pub enum AnswerFormat {
     /// A score on levels, in JSON.
     Json {
         /// Version of the form.
-        form: &'static str,
+        form: Cow<'static, str>,
         /// The levels, lowest first.
         levels: Vec<i64>,
         /// Whether reasoning stands before the score.
-        reasoning: &'static str,
+        reasoning: Cow<'static, str>,
     },
     /// Any text, with log-probabilities of its tokens.
     Logprobs,
@@ -71,7 +77,7 @@ pub enum AnswerFormat {
 }
 
 /// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
     /// Instructions.
@@ -81,7 +87,8 @@ pub enum Speaker {
 }
 
 /// What one of them says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Message {
     /// Who speaks.
     pub role: Speaker,
@@ -90,7 +97,8 @@ pub struct Message {
 }
 
 /// One ask of a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ModelAsk {
     /// How it is decoded.
     pub decoding: AskDecoding,
@@ -112,7 +120,7 @@ pub struct ModelAsk {
     v: AskVersion,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum AskVersion {
     #[serde(rename = "ask/1")]
     First,
@@ -287,9 +295,9 @@ mod tests {
             text: text.to_owned(),
         };
         let format = AnswerFormat::Json {
-            form: "answer/1",
+            form: "answer/1".into(),
             levels: vec![1, 2, 3, 4, 5],
-            reasoning: "before",
+            reasoning: "before".into(),
         };
         let decoding = AskDecoding {
             max_output_tokens: 600,

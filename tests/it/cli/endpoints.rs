@@ -25,6 +25,7 @@ pub(super) fn double(script: &str, key: Option<&str>) -> Double {
         listen: None,
         script: Script::parse(script).unwrap(),
         seed: 7,
+        tape: None,
     })
     .unwrap()
 }

@@ -21,12 +21,12 @@ example,m-1-2026-01-15,live,0.25,2,0.025,
 example,m-2-2026-01-15,live,0.25,2,0.025,
 ";
 
-fn words(line: &str) -> Vec<&str> {
+pub(super) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
 /// A folder whose ledger may ask an endpoint about rows, from an account of so much.
-fn prepare(home: &Home<'_>, of: &Double, (rows, amount): (u64, u64), auth: &str) {
+pub(super) fn prepare(home: &Home<'_>, of: &Double, (rows, amount): (u64, u64), auth: &str) {
     let work = home.0.join("work");
     std::fs::create_dir_all(&work).unwrap();
     home.ok(&words(
@@ -63,14 +63,14 @@ fn prepare(home: &Home<'_>, of: &Double, (rows, amount): (u64, u64), auth: &str)
     }
 }
 
-fn ask(judge: u64) -> String {
+pub(super) fn ask(judge: u64) -> String {
     format!(
         "judge ask --plan plan-{judge}.yaml --rows base_responses.jsonl --account judges -j 16 --yes"
     )
 }
 
 /// Every event of a kind, as its data.
-fn said(home: &Home<'_>, kind: &str) -> Vec<Value> {
+pub(super) fn said(home: &Home<'_>, kind: &str) -> Vec<Value> {
     let folder = home.0.join("work/said");
     drop(std::fs::remove_dir_all(&folder));
     home.ok(&["export", "jsonl", "-o", "said"]);

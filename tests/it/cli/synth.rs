@@ -15,7 +15,7 @@ const SCRIPT: &str = "read view\nn=$(cat n)\necho $((n + 1)) > n\ncat answer-$n.
 const PENALTY: &str = "obligations.factual_adequacy.verification.mismatch_penalty";
 
 /// An iteration whose cards are published, and an optimizer's key of its own.
-fn carded(plan: impl FnOnce(&mut Value)) -> (Desk, ShippedDataset) {
+pub(super) fn carded(plan: impl FnOnce(&mut Value)) -> (Desk, ShippedDataset) {
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter";
     desk.ok(&format!(
