@@ -309,6 +309,9 @@ questions! {
     /// Which labels of a policy can be missing.
     OpenableRows "openable_rows" since 25 rule Judge:
         "a comparison of judges misses no label of a cluster that was listed for confirm before the first label could be read";
+    /// With which version a judge that stands for another runs.
+    TextOfJudge "text_of_judge" since 26 rule Deployment:
+        "a judge that is another but for what it is told runs with a version whose criteria were evaluated with it";
     /// Over which iterations dev calls are counted.
     DevCallsOfPlan "dev_calls_of_plan" since 26 rule Predicate:
         "the dev objective answers as often as the plan says, counted over every iteration of the plan";

@@ -353,6 +353,9 @@ def calibrator_fitted(state, entry, data):
         known, of = state.deploys_of(entry.experiment).calibrators, data["terms"].get("iteration")
         rubrics = known.get(data["calibrator"], (None, 0, set()))[2] | ({of["rubric_hash"]} if of else set())
         known[data["calibrator"]] = (judge, entry.position, rubrics)
+        mine = state.deploys_of(entry.experiment).fits
+        own = mine.get((judge, data["calibrator"]), (0, set()))[1] | ({of["rubric_hash"]} if of else set())
+        mine[judge, data["calibrator"]] = (entry.position, own)
     if "iteration" in data["terms"]:
         iteration_decision(state, entry, data)
     if data["labels_by_policy"]:

@@ -161,6 +161,8 @@ def recalibration_completed(state, entry, data):
         if "computed" in data:
             judge, _, rubrics = of.calibrators.get(data["calibrator"], (data["judge"], 0, set()))
             of.calibrators[data["calibrator"]] = (judge, entry.position, rubrics)
+            own = of.fits.get((data["judge"], data["calibrator"]), (0, set()))[1]
+            of.fits[data["judge"], data["calibrator"]] = (entry.position, own)
 
 
 def guardrail_checked(state, entry, data):

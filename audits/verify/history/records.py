@@ -225,6 +225,7 @@ class Deploys:
     def __init__(self):
         self.active = self.checked = None         # id; (id, breach, seq) of the newest check
         self.all, self.calibrators, self.models = [], {}, {}
+        self.fits = {}                            # judge, calibrator -> seq and rubrics of its fits
         self.recalibrations, self.transports = {}, {}
         self.runs = {}                            # run -> Run of a generator
 

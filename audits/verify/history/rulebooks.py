@@ -31,7 +31,7 @@ QUESTIONS = {
     "tainted_audits": 25, "tainted_judges": 25, "formed_confirm": 25,
     "openable_rows": 25,
     "dev_calls_of_plan": 26, "run_ends_first": 26, "model_of_run": 26, "own_names": 26,
-    "one_ask": 26, "held_bounds": 26, "same_text": 26,
+    "text_of_judge": 26, "one_ask": 26, "held_bounds": 26, "same_text": 26,
 }
 
 

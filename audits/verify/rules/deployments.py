@@ -70,12 +70,17 @@ def running_problem(state, e, of, leaves_):
         return "a rubric by protocol %s, in force since seq %d" % (force[0], force[2]), versions["sdp_version"]
     if any(state.bridge.get(kind, ("",))[0] == "fail" for kind in ("construct", "pte", "stability")):
         return "A0 that does not fail", "fail"
-    judge, seq, rubrics = of.calibrators.get(versions["calibrator"], (None, 0, set()))
-    if judge != versions["judge"]:
-        return "a calibrator that was fitted for %s" % versions["judge"], versions["calibrator"]
+    judge = versions["judge"]
+    if (judge, versions["calibrator"]) not in of.fits:
+        return "a calibrator that was fitted for %s" % judge, versions["calibrator"]
+    seq, rubrics = of.fits[judge, versions["calibrator"]][0], of.calibrators[versions["calibrator"]][2]
     if force and seq <= force[2]:
         return "a calibrator fitted after %s, which voids those before" % force[0], "one fitted at seq %d" % seq
     saw = judged_as(state, e, leaves_)
+    registered = state.judges.get(e.experiment, {}).get(judge)
+    own = set().union(*(fit[1] for (whose, _), fit in of.fits.items() if whose == judge))
+    if state.asks("text_of_judge") and registered and "of" in registered[0] and not saw & own:
+        return "a judge that is told the prompt of this version, with which its criteria were evaluated", judge
     any_judge = state.asks("evaluated_judge")
     evaluated = any(saw & set(known[2]) and (any_judge or known[0] == judge) for known in of.calibrators.values())
     accepted = data["commit"] in state.commits
@@ -151,7 +156,7 @@ def computed_problem(state, e, data):
 
 
 def audited_problem(of, data, since):
-    if of.calibrators.get(data["calibrator"], (None,))[0] != data["judge"]:
+    if (data["judge"], data["calibrator"]) not in of.fits:
         return "a calibrator that was fitted for %s" % data["judge"], data["calibrator"]
     calibrator, seq, said = of.transports.get(data["transport"], (None, -1, "none"))
     if calibrator != data["calibrator"] or seq <= since or said != "pass":

@@ -50,6 +50,16 @@ pub struct CalibratorFit {
     pub seq: u64,
 }
 
+/// A calibrator that was fitted for one judge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JudgeFit {
+    /// Rubrics whose gates were evaluated with it; none of an estimate's.
+    pub rubrics: Vec<Digest>,
+    /// The newest entry that fitted it.
+    pub seq: u64,
+}
+
 impl CalibratorFit {
     /// Whether gates of a rubric were evaluated with it, under any of these hashes.
     pub fn is_of(&self, rubrics: &[Digest]) -> bool {
@@ -121,8 +131,10 @@ pub struct GuardrailCheck {
 pub struct ExperimentDeployments {
     /// What runs.
     pub active: Option<EventId>,
-    /// Calibrators that were fitted.
+    /// Calibrators that were fitted, each with the judge of its newest fit and the rubrics of all.
     pub calibrators: BTreeMap<Digest, CalibratorFit>,
+    /// Fits of each judge: two judges that answer alike have one calibrator.
+    pub fits: BTreeMap<JudgeId, BTreeMap<Digest, JudgeFit>>,
     /// The newest check of what runs.
     pub checked: Option<GuardrailCheck>,
     /// Deployments, oldest first.
@@ -143,9 +155,33 @@ impl ExperimentDeployments {
 
     /// The newest calibrator of a judge with which gates of a rubric were evaluated, under any of its hashes.
     pub fn evaluated(&self, judge: &JudgeId, rubrics: &[Digest]) -> Option<Digest> {
-        let mine = self.calibrators.iter();
-        let mine = mine.filter(|(_, of)| of.judge == *judge && of.is_of(rubrics));
+        let mine = self.fits.get(judge).into_iter().flatten();
+        let mine = mine.filter(|(_, of)| rubrics.iter().any(|one| of.rubrics.contains(one)));
         mine.max_by_key(|(_, of)| of.seq).map(|(digest, _)| *digest)
+    }
+
+    /// The newest calibrator of a judge that no gate was evaluated with: an estimate's, or one that was recalibrated.
+    pub fn unevaluated(&self, judge: &JudgeId) -> Option<Digest> {
+        let mine = self.fits.get(judge).into_iter().flatten();
+        let mine = mine.filter(|(_, of)| of.rubrics.is_empty());
+        mine.max_by_key(|(_, of)| of.seq).map(|(digest, _)| *digest)
+    }
+
+    /// The fit of a calibrator for a judge.
+    pub fn fit(&self, judge: &JudgeId, calibrator: Digest) -> Option<&JudgeFit> {
+        self.fits.get(judge)?.get(&calibrator)
+    }
+
+    fn fitted(
+        &mut self,
+        (judge, calibrator): (&JudgeId, Digest),
+        seq: u64,
+        rubric: Option<Digest>,
+    ) {
+        let mine = self.fits.entry(judge.clone()).or_default();
+        let of = mine.entry(calibrator).or_default();
+        of.seq = seq;
+        of.rubrics.extend(rubric);
     }
 
     /// What runs.
@@ -262,9 +298,11 @@ impl Fold for Deployments {
             // A calibrator of one environment is read in it alone, and runs nowhere.
             Payload::CalibratorFitted(said) if said.terms.environment.is_none() => {
                 let judge = said.terms.judge.clone();
+                let rubric = said.terms.iteration.as_ref().map(|of| of.rubric_hash);
+                of.fitted((&judge, said.calibrator), seq, rubric);
                 let known = of.calibrators.remove(&said.calibrator);
                 let mut rubrics = known.map(|of| of.rubrics).unwrap_or_default();
-                rubrics.extend(said.terms.iteration.as_ref().map(|of| of.rubric_hash));
+                rubrics.extend(rubric);
                 let fitted = CalibratorFit {
                     judge,
                     rubrics,
@@ -288,6 +326,7 @@ impl Fold for Deployments {
             Payload::RecalibrationCompleted(said) => {
                 if said.computed.is_some() {
                     let judge = said.judge.clone();
+                    of.fitted((&judge, said.calibrator), seq, None);
                     let known = of.calibrators.entry(said.calibrator);
                     let rubrics = Vec::new();
                     known

@@ -12,7 +12,6 @@ use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
-use clover_projection::deployments::CalibratorFit;
 use clover_projection::deployments::Deployment;
 use clover_projection::deployments::Deployments;
 use clover_projection::deployments::ExperimentDeployments;
@@ -110,11 +109,8 @@ fn calibrator(
     judge: &JudgeId,
 ) -> Option<Digest> {
     let hashes = prompts::judged_as(state, experiment, registered);
-    let free = |fitted: &CalibratorFit| fitted.judge == *judge && fitted.rubrics.is_empty();
-    let newest = of.calibrators.iter().filter(|(_, of)| free(of));
-    let newest = newest.max_by_key(|(_, of)| of.seq);
     of.evaluated(judge, &hashes)
-        .or(newest.map(|(digest, _)| *digest))
+        .or_else(|| of.unevaluated(judge))
 }
 
 /// The judge of the newest calibrator that the version's criteria were evaluated with.
@@ -124,8 +120,12 @@ fn tried_with(
     of: &ExperimentDeployments,
 ) -> Option<JudgeId> {
     let hashes = prompts::judged_as(state, experiment, registered);
-    let tried = of.calibrators.values().filter(|of| of.is_of(&hashes));
-    tried.max_by_key(|of| of.seq).map(|of| of.judge.clone())
+    let fits = of.fits.iter().flat_map(|(judge, fits)| {
+        let own = fits.values().map(move |of| (judge, of));
+        own.filter(|(_, of)| hashes.iter().any(|hash| of.rubrics.contains(hash)))
+    });
+    let newest = fits.max_by_key(|(_, of)| of.seq);
+    newest.map(|(judge, _)| judge.clone())
 }
 
 /// The rollback to what ran before.

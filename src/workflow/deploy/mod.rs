@@ -35,6 +35,7 @@ use clover_projection::deployments;
 use clover_projection::deployments::Deployments;
 use clover_projection::deployments::ExperimentDeployments;
 use clover_projection::deployments::GuardrailCheck;
+use clover_projection::judges::Judges;
 use clover_projection::releases::Acceptance;
 use clover_projection::releases::Commit;
 use clover_projection::releases::Releases;
@@ -184,6 +185,7 @@ impl DeploymentContext<'_> {
         self.check_waived(said.commit)?;
         self.check_protocol(&said.versions, registered)?;
         self.check_calibrated(&said.versions)?;
+        self.check_told(said, registered)?;
         self.check_evaluated(said, registered)?;
         self.check_fresh(said, registered)?;
         ensure!(
@@ -333,8 +335,8 @@ impl DeploymentContext<'_> {
 
     /// A calibrator of this judge that no protocol voided.
     fn check_calibrated(&self, versions: &Versions) -> RuleAnswer {
-        let fitted = self.of.calibrators.get(&versions.calibrator);
-        let Some(fitted) = fitted.filter(|of| of.judge == versions.judge) else {
+        let fitted = self.of.fit(&versions.judge, versions.calibrator);
+        let Some(fitted) = fitted else {
             let expected = format!("a calibrator that was fitted for {}", versions.judge);
             return unmet(expected, versions.calibrator.to_string());
         };
@@ -347,6 +349,38 @@ impl DeploymentContext<'_> {
                 format!("one fitted at seq {}", fitted.seq)
             );
         }
+        Ok(())
+    }
+
+    /// A judge that is another but for what it is told runs with a version whose criteria were evaluated with it: it is told
+    /// the prompt of that one, and of no other.
+    fn check_told(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> RuleAnswer {
+        if !self.state.asks(Question::TextOfJudge) {
+            return Ok(());
+        }
+        let judge = &said.versions.judge;
+        let judges = self
+            .state
+            .fold::<Judges>()
+            .by_experiment
+            .get(self.experiment);
+        let known = judges.and_then(|of| of.judges.get(judge));
+        if known.is_none_or(|of| of.said.of.is_none()) {
+            return Ok(());
+        }
+        let hashes = prompts::judged_as(self.state, self.experiment, registered);
+        ensure!(
+            self.of.evaluated(judge, &hashes).is_some(),
+            format!(
+                "a judge that is told the prompt of version {}, with which its criteria were evaluated",
+                registered.version
+            ),
+            judge.to_string()
+        );
         Ok(())
     }
 

@@ -93,9 +93,9 @@ impl DeploymentContext<'_> {
         transport: EventId,
         since: u64,
     ) -> RuleAnswer {
-        let fitted = self.of.calibrators.get(&said.calibrator);
+        let fitted = self.of.fit(&said.judge, said.calibrator);
         ensure!(
-            fitted.is_some_and(|of| of.judge == said.judge),
+            fitted.is_some(),
             format!("a calibrator that was fitted for {}", said.judge),
             said.calibrator.to_string()
         );

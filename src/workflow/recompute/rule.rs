@@ -86,6 +86,7 @@ const ROWS: &[Kind] = &[
     Kind::LabelProcessAudited,
     Kind::LabelRecorded,
     Kind::LabelRevealed,
+    Kind::LabelScaleDeclared,
     Kind::LabelSealed,
     Kind::LedgerCreated,
     Kind::OuaEstimated,
@@ -103,6 +104,7 @@ const ROWS: &[Kind] = &[
     Kind::ScoreConflict,
     Kind::ScoreRecorded,
     Kind::ScoreReplayed,
+    Kind::ScoreScaleDeclared,
     Kind::ScoresRecomputed,
     Kind::SlicesClassified,
     Kind::SplitsFormed,
@@ -111,7 +113,6 @@ const ROWS: &[Kind] = &[
     Kind::SynthOpened,
     Kind::SynthReturned,
     Kind::SynthStopped,
-    // What rows are read from beside goes here.
 ];
 
 /// What came of a version that runs: likewise, from live rows. What was given by hand is taken as it was said.

@@ -142,6 +142,9 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     let estimate = desk.ok("estimate --judge prog --dry-run").out;
     assert!(one_line(&estimate).contains(shares), "{estimate}");
     desk.ok("verify --recompute");
+    // An auditor who has the lines alone computes the same.
+    desk.ok("export jsonl -o lines");
+    desk.ok("verify lines --recompute");
 }
 
 /// Scores of a policy, from a file with one prompt.

@@ -206,6 +206,56 @@ pub fn evaluated() -> Story {
     teller.finish()
 }
 
+/// The text that another judge is told: that of a patch that was refused.
+const REFUSED: &[u8] = b"Sources are worth nothing.";
+
+/// The judge that is told it.
+pub fn told_otherwise() -> String {
+    format!("{OTHER_JUDGE}+{}", &Digest::sha256(REFUSED).to_hex()[..12])
+}
+
+/// Another story: two judges answer alike, so that one calibrator was fitted for both; one of them is told another text than that
+/// of the version that runs.
+pub fn alike() -> Story {
+    let mut teller = Teller::begin();
+    teller.blob(valued::MODEL.to_vec(), "application/json");
+    teller.blob(valued::ROWS.to_vec(), "application/x-ndjson");
+    teller.blob(REFUSED.to_vec(), "text/plain");
+    let gates = released::accepted_on(&mut teller, true);
+    let judge = json!({
+        "decoding": {"temperature_micro": 0}, "evidence_schema": "evidence/1", "extractor": "none",
+        "judge": OTHER_JUDGE, "model": OTHER_JUDGE, "port": "command", "prompt_hash": Digest::sha256(b"").to_hex(),
+        "tool_snapshot": Digest::sha256(b"").to_hex(),
+    });
+    let mut told = judge.clone();
+    told["judge"] = told_otherwise().into();
+    told["of"] = OTHER_JUDGE.into();
+    told["prompt_hash"] = Digest::sha256(REFUSED).to_hex().into();
+    told["prompt"] = json!({
+        "blake3": Digest::blake3(REFUSED).to_hex(), "bytes": REFUSED.len(), "media": "text/plain",
+    });
+    let lena = key_added(&signer(LENA), "Lena", true, &[Role::Scorer]);
+    teller.say(ADA, "key-lena", lena);
+    teller.say_in(LENA, "judge", payload("judge.registered", &judge));
+    teller.say_in(LENA, "told", payload("judge.registered", &told));
+    let mut other = valued::fitted(8, 2);
+    other["terms"]["judge"] = told_otherwise().into();
+    let other = valued::payload(Kind::CalibratorFitted, &other);
+    teller.say_in(BEN, "fitted-alike", other);
+    let hash = released::told_commit(&mut teller, &gates);
+    teller.say(
+        ADA,
+        "adopted",
+        payload("rulebook.adopted", &json!({"version": 26})),
+    );
+    let commit = teller.id("committed").0.to_hex();
+    let run = activated((&commit, "1.1"), &hash, None);
+    let mut run = serde_json::to_value(&run).unwrap();
+    run["versions"]["calibrator"] = "08".repeat(32).into();
+    teller.say_in(RUNNER_2, "runs", payload("deployment.activated", &run));
+    teller.finish()
+}
+
 fn note() -> Payload {
     payload("note.recorded", &json!({"text": "live since noon"}))
 }

@@ -12,6 +12,8 @@ pub fn all() -> Vec<Sample> {
     table.guarded_otherwise();
     table.story = deployed::evaluated();
     table.run_by_another();
+    table.story = deployed::alike();
+    table.run_by_a_judge_that_is_told_otherwise();
     table.story = deployed::recalibration();
     table.recalibrated_otherwise();
     table.rows
@@ -78,6 +80,19 @@ impl Table {
             |body| {
                 body["data"]["versions"]["judge"] = deployed::OTHER_JUDGE.into();
                 body["data"]["versions"]["calibrator"] = "09".repeat(32).into();
+            },
+            ("runs", "deployment"),
+        );
+    }
+
+    fn run_by_a_judge_that_is_told_otherwise(&mut self) {
+        self.rewritten(
+            "deployed-by-a-judge-told-otherwise",
+            "A version runs on a judge that is told the text of a refused patch, and that answers like the one it was judged with.",
+            "runs",
+            |body| {
+                body["data"]["versions"]["judge"] = deployed::told_otherwise().into();
+                body["data"]["versions"]["model"] = deployed::OTHER_JUDGE.into();
             },
             ("runs", "deployment"),
         );
