@@ -1,6 +1,7 @@
 //! `clover import labels`: labels without scores, for rows that the ledger holds.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -21,6 +22,7 @@ use crate::event::id::PolicyId;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::LabelPurpose;
+use crate::event::payload::label::row_of_draw;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::projection::audits::probes::Probes;
@@ -249,16 +251,20 @@ fn beyond_the_draw(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, 
     let (Some(drawn), Some(probes)) = (drawn, probes) else {
         return;
     };
-    let mut added: BTreeMap<&PolicyId, usize> = BTreeMap::new();
+    // Rows: a second rater of one adds none.
+    let mut added: BTreeMap<&PolicyId, BTreeSet<String>> = BTreeMap::new();
     for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
         if matches!(plan, LabelIntake::Open(Presence::New)) {
-            *added.entry(&label.row.policy).or_default() += 1;
+            let row = row_of_draw(&label.row.policy, &label.row.item, label.row.draw);
+            added.entry(&label.row.policy).or_default().insert(row);
         }
     }
     let rate = (drawn.inclusion_micro as f64 / 1e6).min(1.0);
     for (policy, added) in added {
         let known = probes.calibrated.get(policy).into_iter().flatten();
-        let labels = known.filter(|(_, of)| *of == design).count() + added;
+        let known = known.filter(|(_, of)| *of == design);
+        let known: BTreeSet<&String> = known.map(|(row, _)| row).collect();
+        let labels = known.len() + added.iter().filter(|row| !known.contains(row)).count();
         let scored = probes.scores.get(policy).into_iter().flatten();
         let rows = scored.map(|(_, rows)| rows.count).max().unwrap_or(0);
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);

@@ -64,24 +64,41 @@ pub struct Pair {
     pub first: String,
     /// The second policy.
     pub second: String,
-    /// The first's value less the second's, in label units.
-    pub difference: f64,
+    /// The first's value less the second's, in label units; `null`, as all numbers of the pair, where a level is withheld.
+    pub difference: Option<f64>,
     /// Standard error, in label units.
-    pub se: f64,
+    pub se: Option<f64>,
     /// Degrees of freedom; `null` for a bootstrap.
     pub df: Option<f64>,
     /// The interval.
-    pub interval: Ends,
+    pub interval: Option<Ends>,
     /// Two-sided p of no difference, from 0 to 1.
-    pub p: f64,
+    pub p: Option<f64>,
     /// The same over all pairs shown, by the correction, from 0 to 1.
-    pub p_adjusted: f64,
+    pub p_adjusted: Option<f64>,
     /// The interval widened by what is left open; `null` where nothing is.
     pub conservative_interval: Option<Ends>,
     /// What the two are paired on.
     pub basis: String,
     /// How it is to be read, in words: "told apart", "not told apart", "unchecked", or "transport FAIL".
     pub reading: &'static str,
+}
+
+impl Pair {
+    /// The pair without its numbers: the difference gives a withheld level away.
+    #[must_use]
+    pub fn withheld(self) -> Self {
+        Self {
+            difference: None,
+            se: None,
+            df: None,
+            interval: None,
+            p: None,
+            p_adjusted: None,
+            conservative_interval: None,
+            ..self
+        }
+    }
 }
 
 /// What was computed, and where it stands on record.

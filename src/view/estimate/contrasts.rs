@@ -113,6 +113,24 @@ fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
     wide.low < than.low || wide.high > than.high
 }
 
+/// A difference for programs: without its numbers where a level is withheld.
+fn pair_facts(of: &ContrastRecorded) -> Pair {
+    let all = Pair {
+        first: of.first.to_string(),
+        second: of.second.to_string(),
+        difference: Some(of.difference.value()),
+        se: Some(of.se.value()),
+        df: of.df.map(Finite::value),
+        interval: Some(ends(of.interval)),
+        p: Some(of.p.value()),
+        p_adjusted: Some(of.p_adjusted.value()),
+        conservative_interval: of.conservative.map(ends),
+        basis: of.basis.as_str().to_owned(),
+        reading: reading(of),
+    };
+    if is_withheld(of) { all.withheld() } else { all }
+}
+
 fn pair(of: &ContrastRecorded) -> String {
     format!("{} - {}", of.first, of.second)
 }
@@ -337,19 +355,7 @@ impl Contrasts<'_> {
 
     fn facts(&self, on_record: bool) -> ContrastsFacts {
         let differences = self.pairs.iter().map(|of| ContrastFacts {
-            pair: Pair {
-                first: of.first.to_string(),
-                second: of.second.to_string(),
-                difference: of.difference.value(),
-                se: of.se.value(),
-                df: of.df.map(Finite::value),
-                interval: ends(of.interval),
-                p: of.p.value(),
-                p_adjusted: of.p_adjusted.value(),
-                conservative_interval: of.conservative.map(ends),
-                basis: of.basis.as_str().to_owned(),
-                reading: reading(of),
-            },
+            pair: pair_facts(of),
             told_apart: of.told_apart,
             transport: failed_in(of).map(AuditFacts::from),
             claims: [of.first_claim, of.second_claim],

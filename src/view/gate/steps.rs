@@ -234,7 +234,7 @@ pub fn decided(view: View, (id, gate): (&ManifestId, &Gate), ends: Outcome) -> V
     if matches!(ends, Outcome::Superseded | Outcome::Void) {
         (view.verdict, view.exit) = ("hold", Exit::Inconclusive);
     }
-    view.line(format!("decided: {ends:?}"));
+    view.line(format!("decided: {}", word(&ends).replace('_', " ")));
     view.with_next(command("gate show", id))
 }
 

@@ -1,13 +1,16 @@
 //! Tests of transport by environment, and the regimes that people chose after one failed.
 
 use crate::event::Kind;
+use crate::event::payload::Verdict;
 use crate::event::payload::environment::EnvironmentsTested;
 use crate::event::payload::environment::RegimeSelected;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
 use crate::report::document::Chapter;
+use crate::report::shown;
 use crate::session::chronicle::Chronicle;
 use crate::view::estimate::said;
+use crate::view::report::experiment::Tally;
 
 /// Each environment of each family that was tested, the failed ones too, on the scale of labels.
 fn tested(chronicle: &Chronicle) -> Table {
@@ -78,6 +81,33 @@ fn regimes(chronicle: &Chronicle) -> Table {
         table.row(entry.seq, cells);
     }
     table
+}
+
+/// Tests of calibration in environments, with what each environment came to.
+pub(super) fn tally(chronicle: &Chronicle) -> Tally {
+    let all: Vec<_> = chronicle.of(Kind::EnvironmentsTested).collect();
+    let tests = all
+        .iter()
+        .filter_map(|entry| entry.event.payload.said::<EnvironmentsTested>());
+    let verdicts: Vec<_> = tests
+        .flat_map(|of| of.environments.iter().map(|of| of.verdict))
+        .collect();
+    let each = [
+        Verdict::Pass,
+        Verdict::Fail,
+        Verdict::Inconclusive,
+        Verdict::NotChecked,
+    ];
+    let says = each.into_iter().filter_map(|verdict| {
+        let count = verdicts.iter().filter(|of| **of == verdict).count();
+        (count > 0).then(|| format!("{count} {}", shown::word(verdict)))
+    });
+    Tally {
+        what: "tests of environments",
+        begun: all.iter().map(|entry| entry.seq).collect(),
+        ended: all.len() as u64,
+        says: format!("environments: {}", says.collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The chapter of environments; `None` where none was ever tested or chosen.

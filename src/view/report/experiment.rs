@@ -27,6 +27,7 @@ use crate::view::gate::page::Page;
 use crate::view::gate::verdict;
 use crate::view::report::course;
 use crate::view::report::course::Act;
+use crate::view::report::environments;
 use crate::view::report::estimate;
 use crate::view::report::gate_steps;
 use crate::view::report::made::ReportSource;
@@ -216,7 +217,9 @@ fn parts(chronicle: &Chronicle, all: &[Tally], said: &[AnsweredValues]) -> Vec<C
         "no audit of transport is on record",
     );
     estimate::newest(&mut worth, said);
-    vec![denominators, gates, iterations, worth]
+    let mut parts = vec![denominators, gates, iterations, worth];
+    parts.extend(environments::chapter(chronicle));
+    parts
 }
 
 /// Every step that a report tells of, in the order of the log: those of patches, of gates, of values.
@@ -289,6 +292,8 @@ fn tallies(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> V
         charges(chronicle, experiment),
         audits(chronicle),
     ];
+    let tested = environments::tally(chronicle);
+    all.extend(Some(tested).filter(|of| !of.begun.is_empty()));
     // Without a model of its own an experiment has nothing to say of them.
     all.extend(runs.into_iter().filter(|of| !of.begun.is_empty()));
     all

@@ -80,11 +80,13 @@ pub(super) fn is_said(tested: &[EnvironmentsTested]) -> bool {
     outcomes(tested).any(|of| matches!(of.verdict, Verdict::Fail | Verdict::Pass))
 }
 
-/// What they come to: one that fails fails all, and one that a claim needs has to pass.
+/// What they come to: one that fails fails all, one that a claim needs has to pass, and where none is needed one has to.
 pub(super) fn verdict(tested: &[EnvironmentsTested]) -> Verdict {
     if outcomes(tested).any(|of| of.verdict == Verdict::Fail) {
         Verdict::Fail
     } else if outcomes(tested).any(|of| of.required && of.verdict != Verdict::Pass) {
+        Verdict::Inconclusive
+    } else if outcomes(tested).all(|of| of.verdict != Verdict::Pass) && !tested.is_empty() {
         Verdict::Inconclusive
     } else {
         Verdict::Pass

@@ -221,4 +221,10 @@ fn labels_beyond_the_draw_are_said_before_they_are_recorded() {
         said.contains("60 of 120 rows of tuned are then labelled by few, which draws about 12"),
         "{said}"
     );
+    // A second rater of rows that are labelled adds labels and no rows.
+    desk.ok("label design new half --purpose calibrate --probability 0.5");
+    let first = desk.file("first.csv", &labels("tuned", 60..115, (0.0, UNIT)));
+    desk.ok(&format!("import labels {first} --design half --rater ann"));
+    let ran = desk.ok(&format!("import labels {first} --design half --rater bea"));
+    assert!(!ran.err.contains("are then labelled"), "{}", ran.err);
 }

@@ -148,6 +148,13 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     let ran = desk.words(&["audit", "transport", "--yes", "--json"]);
     assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
     let data = &ran.json()["data"];
+    let report = desk.ok("report experiment --format json").out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let begun = report["parts"][0]["tables"][0]["rows"].as_array().unwrap();
+    let tests = begun
+        .iter()
+        .find(|of| of["what"] == "tests of environments");
+    assert_eq!(tests.unwrap()["begun"], 3, "{begun:?}");
     let law = outcome(data, "law");
     assert_eq!(
         (&law["verdict"], &law["required"]),
