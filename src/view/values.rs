@@ -56,7 +56,8 @@ impl From<(f64, WeightReason)> for WeightFacts {
     }
 }
 
-/// A difference of two policies.
+/// A difference of two policies. Of its numbers, which stand beside its names, and `withheld` one is there: a difference whose
+/// level is withheld is no result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pair {
@@ -64,41 +65,36 @@ pub struct Pair {
     pub first: String,
     /// The second policy.
     pub second: String,
-    /// The first's value less the second's, in label units; `null`, as all numbers of the pair, where a level is withheld.
-    pub difference: Option<f64>,
-    /// Standard error, in label units.
-    pub se: Option<f64>,
-    /// Degrees of freedom; `null` for a bootstrap.
-    pub df: Option<f64>,
-    /// The interval.
-    pub interval: Option<Ends>,
-    /// Two-sided p of no difference, from 0 to 1.
-    pub p: Option<f64>,
-    /// The same over all pairs shown, by the correction, from 0 to 1.
-    pub p_adjusted: Option<f64>,
-    /// The interval widened by what is left open; `null` where nothing is.
-    pub conservative_interval: Option<Ends>,
+    /// The numbers, where they are a result.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<PairNumbers>,
+    /// The numbers, where the difference would give a withheld level away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<PairNumbers>,
     /// What the two are paired on.
     pub basis: String,
     /// How it is to be read, in words: "told apart", "not told apart", "unchecked", or "transport FAIL".
     pub reading: &'static str,
 }
 
-impl Pair {
-    /// The pair without its numbers: the difference gives a withheld level away.
-    #[must_use]
-    pub fn withheld(self) -> Self {
-        Self {
-            difference: None,
-            se: None,
-            df: None,
-            interval: None,
-            p: None,
-            p_adjusted: None,
-            conservative_interval: None,
-            ..self
-        }
-    }
+/// Numbers of a difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PairNumbers {
+    /// The first's value less the second's, in label units.
+    pub difference: f64,
+    /// Standard error, in label units.
+    pub se: f64,
+    /// Degrees of freedom; `null` for a bootstrap.
+    pub df: Option<f64>,
+    /// The interval.
+    pub interval: Ends,
+    /// Two-sided p of no difference, from 0 to 1.
+    pub p: f64,
+    /// The same over all pairs shown, by the correction, from 0 to 1.
+    pub p_adjusted: f64,
+    /// The interval widened by what is left open; `null` where nothing is.
+    pub conservative_interval: Option<Ends>,
 }
 
 /// What was computed, and where it stands on record.

@@ -17,6 +17,7 @@ use crate::view::answer::BestPolicy;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
 use crate::view::values::Pair;
+use crate::view::values::PairNumbers;
 use crate::view::values::WeightFacts;
 use crate::view::values::ends;
 use crate::view::values::rank_ends;
@@ -349,13 +350,16 @@ impl AnalysisShown<'_> {
         let pairs = found.differences.iter().map(|pair| Pair {
             first: found.policies[pair.first].name.clone(),
             second: found.policies[pair.second].name.clone(),
-            difference: Some(pair.difference),
-            se: Some(pair.se),
-            df: pair.df,
-            interval: Some(ends(pair.interval)),
-            p: Some(pair.p),
-            p_adjusted: Some(pair.p_adjusted),
-            conservative_interval: pair.widest().map(ends),
+            numbers: Some(PairNumbers {
+                difference: pair.difference,
+                se: pair.se,
+                df: pair.df,
+                interval: ends(pair.interval),
+                p: pair.p,
+                p_adjusted: pair.p_adjusted,
+                conservative_interval: pair.widest().map(ends),
+            }),
+            withheld: None,
             basis: pair.basis.name().to_owned(),
             reading: self.reading(pair),
         });

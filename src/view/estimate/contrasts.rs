@@ -28,6 +28,7 @@ use crate::view::estimate::failed_environment;
 use crate::view::estimate::ranks;
 use crate::view::values;
 use crate::view::values::Pair;
+use crate::view::values::PairNumbers;
 use crate::view::values::bracket;
 use crate::view::values::plotted;
 use crate::workflow::estimate::compute::Found;
@@ -113,22 +114,30 @@ fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
     wide.low < than.low || wide.high > than.high
 }
 
-/// A difference for programs: without its numbers where a level is withheld.
+/// A difference for programs: its numbers stand apart where a level is withheld.
 fn pair_facts(of: &ContrastRecorded) -> Pair {
-    let all = Pair {
+    let numbers = PairNumbers {
+        difference: of.difference.value(),
+        se: of.se.value(),
+        df: of.df.map(Finite::value),
+        interval: ends(of.interval),
+        p: of.p.value(),
+        p_adjusted: of.p_adjusted.value(),
+        conservative_interval: of.conservative.map(ends),
+    };
+    let (numbers, withheld) = if is_withheld(of) {
+        (None, Some(numbers))
+    } else {
+        (Some(numbers), None)
+    };
+    Pair {
         first: of.first.to_string(),
         second: of.second.to_string(),
-        difference: Some(of.difference.value()),
-        se: Some(of.se.value()),
-        df: of.df.map(Finite::value),
-        interval: Some(ends(of.interval)),
-        p: Some(of.p.value()),
-        p_adjusted: Some(of.p_adjusted.value()),
-        conservative_interval: of.conservative.map(ends),
+        numbers,
+        withheld,
         basis: of.basis.as_str().to_owned(),
         reading: reading(of),
-    };
-    if is_withheld(of) { all.withheld() } else { all }
+    }
 }
 
 fn pair(of: &ContrastRecorded) -> String {

@@ -297,7 +297,7 @@ fn a_plan_that_lapses_and_a_newer_manifest_end_a_gate() {
 
     desk.clock
         .set(Timestamp::parse("2027-02-01T00:00:00.000000Z").unwrap());
-    for (id, outcome) in [("late", "Void"), ("old", "Superseded")] {
+    for (id, outcome) in [("late", "void"), ("old", "superseded")] {
         let decided = desk.run(&format!("gate decide {id}"));
         assert_eq!(decided.code, 12, "{}", decided.out);
         let says = format!("decided: {outcome}");

@@ -27,7 +27,9 @@ fn prints(ran: &Ran, parts: &[&str]) {
 fn family(answer: &Value) -> Vec<(f64, f64)> {
     let pairs = answer["data"]["differences"].as_array().unwrap().iter();
     let number = |of: &Value, name: &str| of[name].as_f64().unwrap();
+    // Numbers of a withheld difference stand apart.
     pairs
+        .map(|of| of.get("withheld").unwrap_or(of))
         .map(|of| (number(of, "p"), number(of, "p_adjusted")))
         .collect()
 }

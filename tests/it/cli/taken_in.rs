@@ -263,7 +263,10 @@ fn labels_of_no_row_and_wrong_ones_are_refused_with_their_line() {
         (
             "item,label\np1,1\n".to_owned(),
             4,
-            &["labels.csv:2: target_policy", "the name of a policy"],
+            &[
+                "labels.csv:1: target_policy: no column for target_policy",
+                "--policy ID for a file of one policy",
+            ],
         ),
     ] {
         desk.file("labels.csv", &text);
