@@ -82,11 +82,12 @@ pub(super) fn is_said(tested: &[EnvironmentsTested]) -> bool {
 
 /// What they come to: one that fails fails all, one that a claim needs has to pass, and where none is needed one has to.
 pub(super) fn verdict(tested: &[EnvironmentsTested]) -> Verdict {
+    let passes = |of: &EnvironmentOutcome| of.verdict == Verdict::Pass;
+    let lacks_one = outcomes(tested).any(|of| of.required && !passes(of));
+    let has_none = !tested.is_empty() && !outcomes(tested).any(passes);
     if outcomes(tested).any(|of| of.verdict == Verdict::Fail) {
         Verdict::Fail
-    } else if outcomes(tested).any(|of| of.required && of.verdict != Verdict::Pass) {
-        Verdict::Inconclusive
-    } else if outcomes(tested).all(|of| of.verdict != Verdict::Pass) && !tested.is_empty() {
+    } else if lacks_one || has_none {
         Verdict::Inconclusive
     } else {
         Verdict::Pass
