@@ -161,6 +161,7 @@ pub(super) fn take(
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
     within_confirm(&ledger, &request, &plan)?;
     beyond_the_draw(ctx, &ledger, &request, &plan);
+    before_scores(ctx, &ledger, &request, &plan);
     if args.dry_run {
         return Ok(facts.rehearsed());
     }
@@ -185,6 +186,11 @@ fn warn(ctx: &mut Ctx<'_>, rows: &ImportRows, found: &FileLabels) {
             "{file}: raters {one} and {other} differ in capital letters alone and count as two"
         ));
     }
+    if rows.names.contains(labels::TIME) || rows.mapping.contains_key(labels::TIME) {
+        ctx.warn(format!(
+            "{file}: when labels were given is held against today, and not recorded"
+        ));
+    }
     let is_day = |name: &&String| ["date", "day"].contains(&name.to_lowercase().as_str());
     let is_used = |name: &str| rows.mapping.values().any(|column| column == name);
     if let Some(name) = rows.names.iter().find(is_day).filter(|name| !is_used(name)) {
@@ -192,7 +198,7 @@ fn warn(ctx: &mut Ctx<'_>, rows: &ImportRows, found: &FileLabels) {
         if !rows.names.iter().any(own) {
             let pair = shell::word(&format!("{}={name}", labels::TIME));
             ctx.warn(format!(
-                "{file}: {name} is not read: with --map {pair} it is when each label was given"
+                "{file}: {name} is not read: with --map {pair} it is when each label was given, which is checked and not recorded"
             ));
         }
     }
@@ -236,6 +242,32 @@ fn within_confirm(
     );
     let next = "the same command with --design DESIGN, which records those in the open";
     Err(CliError::usage(message, next))
+}
+
+/// Says of which policies nobody scored a row yet: once these labels can be read, scores of their rows count in no value.
+fn before_scores(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, plan: &LabelPlan) {
+    if request.ask.open.is_none() {
+        return;
+    }
+    let experiment = &request.ask.experiment;
+    let probes = ledger.state().fold::<Probes>();
+    let scores = probes.by_experiment.get(experiment).map(|of| &of.scores);
+    let mut unscored: BTreeSet<&PolicyId> = BTreeSet::new();
+    for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
+        let policy = &label.row.policy;
+        let is_scored = scores.is_some_and(|of| of.get(policy).is_some_and(|of| !of.is_empty()));
+        if matches!(plan, LabelIntake::Open(Presence::New)) && !is_scored {
+            unscored.insert(policy);
+        }
+    }
+    if !unscored.is_empty() {
+        let names: Vec<_> = unscored.iter().map(|of| of.as_str()).collect();
+        ctx.warn(format!(
+            "no row of {} has a score yet: a row that is scored once a label of its policy can be read counts in no value. Let a \
+             judge score the rows first, then take the labels in",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Says of which policies these labels make more than their design can have drawn: nothing of them may be claimed then.

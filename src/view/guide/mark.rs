@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::Kind;
+use crate::event::registry::Scope;
 use crate::ledger::State;
 use crate::projection::designs::Designs;
+use crate::projection::experiments::Experiments;
 use crate::projection::tallies::Tallies;
 
 /// By what it is seen that a step was taken.
@@ -25,31 +27,36 @@ impl StepMark {
     pub(super) fn seen(
         &self,
         state: Option<&State>,
-        written: &BTreeSet<&'static str>,
+        (written, experiment): (&BTreeSet<&'static str>, &str),
     ) -> Option<bool> {
         match self {
             Self::Written(name) => written.contains(name).then_some(true),
-            _ => Some(state.is_some_and(|state| self.is_recorded(state))),
+            _ => Some(state.is_some_and(|state| self.is_recorded(state, experiment))),
         }
     }
 
-    fn is_recorded(&self, state: &State) -> bool {
+    /// Whether it is on record in the experiment that the path is about. Entries are counted over the whole ledger, once the
+    /// experiment is there.
+    fn is_recorded(&self, state: &State, experiment: &str) -> bool {
         let tallies = state.fold::<Tallies>();
+        let mut known = state.fold::<Experiments>().by_id.keys();
+        let Some(id) = known.find(|id| id.as_str() == experiment) else {
+            // Nothing was done in an experiment that nobody registered.
+            let is_beside = |kind: &Kind| kind.scope() == Scope::Anywhere;
+            return matches!(self, Self::Entries(kind, entries)
+                if is_beside(kind) && tallies.of_kind(*kind) >= *entries);
+        };
         match self {
             Self::Written(_) => false,
             Self::Entries(kind, entries) => tallies.of_kind(*kind) >= *entries,
             Self::Labelled(name) => {
-                let mut all = state.fold::<Designs>().by_experiment.values();
-                all.any(|of| {
-                    let mut designs = of.designs.iter();
-                    designs.any(|(id, design)| {
-                        id.as_str() == *name && design.first_label_seq.is_some()
-                    })
-                })
+                let of = state.fold::<Designs>().by_experiment.get(id);
+                let mut designs = of.into_iter().flat_map(|of| &of.designs);
+                designs.any(|(id, design)| id.as_str() == *name && design.first_label_seq.is_some())
             }
             Self::Scored(name) => {
-                let mut all = tallies.scores.values();
-                all.any(|judges| judges.keys().any(|id| id.as_str() == name))
+                let of = tallies.scores.get(id);
+                of.is_some_and(|judges| judges.keys().any(|id| id.as_str() == name))
             }
         }
     }

@@ -520,7 +520,10 @@ pub fn guide(case: &GuideCase, state: Option<&State>) -> View {
         .map(|(why, command, sign)| GuideStep {
             why,
             command,
-            taken: sign.and_then(|sign| sign.seen(state, &case.names.written)),
+            taken: sign.and_then(|sign| {
+                let place = (&case.names.written, case.names.experiment.as_str());
+                sign.seen(state, place)
+            }),
         });
     let facts = Guide {
         want: case.want,

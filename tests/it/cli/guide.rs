@@ -105,6 +105,31 @@ fn a_path_is_walked_to_its_end_by_what_is_printed() {
     desk.ok("verify");
 }
 
+/// What was done in one experiment is not done in another.
+#[test]
+fn steps_of_another_experiment_are_not_taken() {
+    let mut desk = Desk::with_ledger();
+    let asked = "guide --want best --have scores,labels --json --experiment";
+    let taken = |desk: &mut Desk, id: &str| {
+        let guide = desk.ok(&format!("{asked} {id}")).json();
+        let steps = guide["data"]["steps"].as_array().unwrap().clone();
+        let find = |part: &str| {
+            let mut all = steps.iter();
+            let found = all.find(|of| of["command"].as_str().unwrap().starts_with(part));
+            found.unwrap()["taken"].clone()
+        };
+        [find("clover init"), find("clover experiment register")]
+    };
+    assert_eq!(
+        taken(&mut desk, "exp-1"),
+        [Value::Bool(true), Value::Bool(true)]
+    );
+    assert_eq!(
+        taken(&mut desk, "never"),
+        [Value::Bool(true), Value::Bool(false)]
+    );
+}
+
 #[test]
 fn questions_are_asked_at_a_terminal_and_flags_answer_them_elsewhere() {
     let mut desk = Desk::new();

@@ -524,3 +524,31 @@ fn a_split_of_no_rows_says_when_the_rows_are() {
     );
     desk.ok("experiment split own --seed 1 --t1 2026-09-19 --t2 2026-09-29");
 }
+
+/// Given rows that nobody scored; when their labels are taken in; then it is said before that scores which follow count in no
+/// value, and of a policy that is scored nothing is said.
+#[test]
+fn labels_before_scores_are_warned_of() {
+    let mut desk = bare();
+    desk.file(
+        "rows.jsonl",
+        "{\"prompt_id\":\"p1\",\"prompt\":\"Why?\",\"response\":\"So.\"}\n",
+    );
+    desk.ok("import rows rows.jsonl --policy alder");
+    folder(&mut desk);
+    desk.ok("import cje fresh/birch_responses.jsonl --scale 0:100");
+    desk.file(
+        "labels.csv",
+        "item,policy,label,time\np1,alder,0.5,2026-01-05\np1,birch,0.5,2026-01-05\n",
+    );
+    let ran = desk.ok("import labels labels.csv --design calib --dry-run");
+    let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("no row of alder has a score yet") && !said.contains("birch has"),
+        "{said}"
+    );
+    assert!(
+        said.contains("is held against today, and not recorded"),
+        "{said}"
+    );
+}
