@@ -92,6 +92,28 @@ pub struct ModelRun {
 }
 
 impl ModelRun {
+    /// A run as it is opened, before its first call.
+    pub fn opened((experiment, seq): (&ExperimentId, u64), said: &JudgeRunOpened) -> Self {
+        Self {
+            by_outcome: BTreeMap::new(),
+            cost: 0,
+            end: None,
+            ended: 0,
+            epoch: 0,
+            epoch_cost: 0,
+            epoch_settled: 0,
+            experiment: experiment.clone(),
+            hold: None,
+            holds: 0,
+            is_losing: false,
+            said: said.clone(),
+            seq,
+            settled: 0,
+            uncalled: 0,
+            unnamed: BTreeSet::new(),
+        }
+    }
+
     /// The name of its next hold.
     pub fn next_hold(&self) -> String {
         format!("{}/{}/{}", self.said.run, self.epoch, self.holds)
@@ -233,27 +255,6 @@ impl ModelRuns {
     }
 }
 
-fn opened((experiment, seq): (&ExperimentId, u64), said: &JudgeRunOpened) -> ModelRun {
-    ModelRun {
-        by_outcome: BTreeMap::new(),
-        cost: 0,
-        end: None,
-        ended: 0,
-        epoch: 0,
-        epoch_cost: 0,
-        epoch_settled: 0,
-        experiment: experiment.clone(),
-        hold: None,
-        holds: 0,
-        is_losing: false,
-        said: said.clone(),
-        seq,
-        settled: 0,
-        uncalled: 0,
-        unnamed: BTreeSet::new(),
-    }
-}
-
 impl Fold for ModelRuns {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, event) = (event.seq(), event.event());
@@ -261,7 +262,7 @@ impl Fold for ModelRuns {
             Payload::JudgeRunOpened(said) => {
                 if let Some(experiment) = &event.header.experiment {
                     let known = self.by_id.entry(said.run.clone());
-                    known.or_insert_with(|| opened((experiment, seq), said));
+                    known.or_insert_with(|| ModelRun::opened((experiment, seq), said));
                 }
             }
             Payload::JudgeRunResumed(said) => {

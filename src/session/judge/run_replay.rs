@@ -217,26 +217,6 @@ struct Walk<'a> {
     gone: BTreeMap<(Digest, u64), String>,
 }
 
-/// A run before its first call.
-fn fresh(of: &ModelRun) -> ModelRun {
-    ModelRun {
-        by_outcome: BTreeMap::new(),
-        cost: 0,
-        end: None,
-        ended: 0,
-        epoch: 0,
-        epoch_cost: 0,
-        epoch_settled: 0,
-        hold: None,
-        holds: 0,
-        is_losing: false,
-        settled: 0,
-        uncalled: 0,
-        unnamed: BTreeSet::new(),
-        ..of.clone()
-    }
-}
-
 impl Walk<'_> {
     /// Compares an event of the run with what it would be.
     fn event(&mut self, read: &LogEntry) {
@@ -519,7 +499,7 @@ pub fn replayed(
         compared: BTreeMap::new(),
         ended: BTreeSet::new(),
         found: RunAgain::default(),
-        now: fresh(&basis.run),
+        now: ModelRun::opened((&basis.run.experiment, basis.run.seq), &basis.run.said),
         seen: BTreeSet::new(),
         gone,
     };
