@@ -1,6 +1,5 @@
 //! `clover import labels`: labels without scores, for rows that the ledger holds.
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -12,6 +11,7 @@ use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
 use crate::cli::intake::Parse;
 use crate::cli::intake::SealOptions;
+use crate::cli::intake_draw;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
 use crate::cli::record;
@@ -21,12 +21,9 @@ use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
-use crate::event::payload::label::LabelPurpose;
-use crate::event::payload::label::row_of_draw;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::projection::audits::probes::Probes;
-use crate::projection::designs::Designs;
 use crate::session::intake::IntakeRequest;
 use crate::session::intake::held;
 use crate::session::intake::labels as session;
@@ -34,7 +31,6 @@ use crate::session::intake::labels::LabelPlan;
 use crate::session::intake::sealing;
 use crate::view::View;
 use crate::view::taken_in::LabelsTakenIn;
-use crate::workflow::estimate::shape;
 use crate::workflow::import::Brings;
 use crate::workflow::import::ImportRows;
 use crate::workflow::import::labels;
@@ -160,7 +156,10 @@ pub(super) fn take(
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
     within_confirm(&ledger, &request, &plan)?;
-    beyond_the_draw(ctx, &ledger, &request, &plan);
+    let labelled = plan.labels.labels.iter().zip(&plan.plans);
+    let labelled = labelled.filter(|(_, plan)| **plan == LabelIntake::Open(Presence::New));
+    let labelled = labelled.map(|(label, _)| &label.row);
+    intake_draw::warn_beyond(ctx, &ledger, &request, (labelled, std::iter::empty()));
     before_scores(ctx, &ledger, &request, &plan);
     if args.dry_run {
         return Ok(facts.rehearsed());
@@ -267,47 +266,6 @@ fn before_scores(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, pl
              judge score the rows first, then take the labels in",
             names.join(", ")
         ));
-    }
-}
-
-/// Says of which policies these labels make more than their design can have drawn: nothing of them may be claimed then.
-fn beyond_the_draw(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, plan: &LabelPlan) {
-    let Some((design, LabelPurpose::Calibrate)) = &request.ask.open else {
-        return;
-    };
-    let experiment = &request.ask.experiment;
-    let state = ledger.state();
-    let drawn = state.fold::<Designs>().registered(experiment, design);
-    let drawn = drawn.filter(|of| of.strata.is_empty());
-    let probes = state.fold::<Probes>().by_experiment.get(experiment);
-    let (Some(drawn), Some(probes)) = (drawn, probes) else {
-        return;
-    };
-    // Rows: a second rater of one adds none.
-    let mut added: BTreeMap<&PolicyId, BTreeSet<String>> = BTreeMap::new();
-    for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
-        if matches!(plan, LabelIntake::Open(Presence::New)) {
-            let row = row_of_draw(&label.row.policy, &label.row.item, label.row.draw);
-            added.entry(&label.row.policy).or_default().insert(row);
-        }
-    }
-    let rate = (drawn.inclusion_micro as f64 / 1e6).min(1.0);
-    for (policy, added) in added {
-        let known = probes.calibrated.get(policy).into_iter().flatten();
-        let known = known.filter(|(_, of)| *of == design);
-        let known: BTreeSet<&String> = known.map(|(row, _)| row).collect();
-        let labels = known.len() + added.iter().filter(|row| !known.contains(row)).count();
-        let scored = probes.scores.get(policy).into_iter().flatten();
-        let rows = scored.map(|(_, rows)| rows.count).max().unwrap_or(0);
-        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        if rows > 0 && shape::is_above_draw(rows, labels, rate) {
-            ctx.warn(format!(
-                "{labels} of {rows} rows of {policy} are then labelled by {design}, which draws about {:.0}: nothing of it may be \
-                 claimed; give more labels a design of their own: clover label design new NAME --purpose calibrate \
-                 --probability P, then --design NAME",
-                rows as f64 * rate
-            ));
-        }
     }
 }
 

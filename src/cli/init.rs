@@ -148,6 +148,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             "an unfinished ledger stood there; it is now {aside}"
         ));
     }
+    if let Some(replaced) = &founded.replaced {
+        ctx.warn(format!(
+            "another ledger lay here before: {replaced}. Its pin is kept: a backup of it can still be held against it."
+        ));
+    }
     if options.pins.is_none() {
         ctx.warn(home::NO_PIN);
     }

@@ -12,6 +12,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::intake_draw;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::intake_refusals;
@@ -49,6 +50,8 @@ use crate::workflow::import::ImportRows;
 use crate::workflow::import::labels;
 use crate::workflow::import::plan::ImportPlan;
 use crate::workflow::import::plan::ImportTerms;
+use crate::workflow::import::plan::LabelIntake;
+use crate::workflow::import::plan::Presence;
 use crate::workflow::import::row;
 
 #[derive(Debug, clap::Args)]
@@ -246,6 +249,14 @@ fn take(
             ctx.warn(format!("{}: {warning}", file.rows.file));
         }
     }
+    let each = || {
+        let pairs = files.iter().zip(&plans);
+        pairs.flat_map(|(file, plan)| file.rows.rows.iter().zip(&plan.rows))
+    };
+    let labelled = each().filter(|(_, plan)| plan.label == LabelIntake::Open(Presence::New));
+    let scored = each().filter(|(_, plan)| plan.score == Presence::New);
+    let new = (labelled.map(|(row, _)| row), scored.map(|(row, _)| row));
+    intake_draw::warn_beyond(ctx, &ledger, &request, new);
     if common.dry_run {
         let mut answer = view::rehearsed(&files, &plans);
         conflicts(ctx, (&files, &plans), &mut answer);

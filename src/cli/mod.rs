@@ -54,6 +54,7 @@ mod init;
 mod input;
 mod intake;
 mod intake_columns;
+mod intake_draw;
 mod intake_files;
 mod intake_forms;
 mod intake_logged;

@@ -8,9 +8,13 @@ use crate::cli::home;
 use crate::cli::wallet;
 use crate::ground::ambient;
 use crate::ground::shell;
+use crate::ledger::LedgerError;
+use crate::ledger::error::Divergence;
 use crate::session::Home;
+use crate::session::SessionError;
 use crate::session::backup;
 use crate::session::backup::BackupError;
+use crate::session::backup::LaterEntries;
 use crate::session::home::FOLDER;
 use crate::session::home::HomeOptions;
 use crate::session::stage;
@@ -29,6 +33,9 @@ pub(super) struct Args {
     /// Folder of the ledger
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub into: PathBuf,
+    /// Go on from the backup though this machine saw later entries and no copy of them is left
+    #[arg(long)]
+    pub entries_lost: bool,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
@@ -54,8 +61,35 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         ctx.ambient(),
         (from.as_path(), into.as_path(), keys.as_path()),
     );
-    let restored = backup::restore(&mut ctx.ports(), &ambient, places, &identity, &options)?;
-    Ok(ledger_copy::restored(&restored))
+    let later = if args.entries_lost {
+        LaterEntries::Lost
+    } else {
+        LaterEntries::Wanted
+    };
+    let terms = (&options, later);
+    let restored = backup::restore(&mut ctx.ports(), &ambient, places, &identity, terms);
+    match restored {
+        Ok(restored) => Ok(ledger_copy::restored(&restored)),
+        Err(SessionError::Ledger(LedgerError::Diverged(Divergence::RolledBack {
+            pinned,
+            found,
+        }))) => Err(later_entries(args, (pinned, found))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// This machine saw entries that the backup does not have. Another copy may have them.
+fn later_entries(args: &Args, (seen, found): (u64, u64)) -> CliError {
+    let again = format!(
+        "clover restore {} --identity {} --into {} --entries-lost",
+        shell::word(&args.backup.display()),
+        shell::word(&args.identity.display()),
+        shell::word(&args.into.display()),
+    );
+    let message = format!(
+        "the backup has {found} entries, and this machine saw {seen}: a newer backup, or a folder of clover sync, may have the later entries. If none has: {again}"
+    );
+    CliError::integrity("rolled_back", message, HELP)
 }
 
 impl From<BackupError> for CliError {

@@ -100,6 +100,19 @@ impl Pin {
         path.into()
     }
 
+    /// Puts a pin of entries that are lost aside, so that an older log can be pinned again. Answers with its new file.
+    ///
+    /// # Errors
+    /// [`PinError`].
+    pub fn set_aside(&self, lost: &SignedCheckpoint) -> Result<PathBuf, PinError> {
+        let mut aside = self.path.as_os_str().to_owned();
+        aside.push(format!(".lost-{}", lost.checkpoint().size));
+        let aside = PathBuf::from(aside);
+        ambient::replace_private(&aside, &lost.encode(), true)?;
+        ambient::remove(&self.path)?;
+        Ok(aside)
+    }
+
     /// Moves the pin to `checkpoint` unless it already stands at that size or beyond.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clover_event::Payload;
 use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
+use clover_ground::note::SignedCheckpoint;
 use clover_ground::seal;
 use clover_ground::seal::AgeError;
 use clover_ground::seal::Identity;
@@ -17,6 +18,8 @@ use clover_ground::seal::Recipient;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::LedgerOptions;
+use clover_ledger::error::Divergence;
+use clover_ledger::pin::Pin;
 use clover_store::OpenOptions;
 use clover_workflow::GOVERNED;
 use zeroize::Zeroizing;
@@ -30,6 +33,7 @@ use crate::keys::files;
 use crate::ports::Watcher;
 use crate::ports::Work;
 use crate::restore;
+use crate::restore::RestoreError;
 use crate::stage::Aside;
 use crate::stage::AsideKind;
 use crate::stage::Stage;
@@ -155,28 +159,51 @@ pub struct Restoration {
     pub erased: u64,
     /// Files that the backup had not, and that a whole one has.
     pub missing: Vec<&'static str>,
+    /// What this machine saw of entries that are lost, where the restoration was to go on without them.
+    pub lost: Option<LostEntries>,
+}
+
+/// What is to happen where this machine saw entries that a backup does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaterEntries {
+    /// Nothing is restored.
+    Wanted,
+    /// The person says that no copy of them is left.
+    Lost,
+}
+
+/// Entries that this machine saw, and of which no copy is left.
+#[derive(Clone, Debug)]
+pub struct LostEntries {
+    /// The newest checkpoint that was seen.
+    pub seen: SignedCheckpoint,
+    /// Where it is kept.
+    pub file: PathBuf,
 }
 
 /// Restores a backup into a folder without a ledger, and a person's keys into the folder of keys. What is restored is
 /// verified as a whole, and held against the pin, before it stands there.
 ///
 /// # Errors
-/// [`BackupError`], [`RestoreError`](restore::RestoreError), [`LedgerError::Diverged`] where a newer ledger was seen here,
+/// [`BackupError`], [`RestoreError`], [`LedgerError::Diverged`] where a newer ledger was seen here,
 /// and what files say; then no ledger stands in the folder.
 pub fn restore(
     watcher: &mut dyn Watcher,
     ambient: &Arc<Ambient>,
     (from, into, keys): (&Path, &Path, &Path),
     identity: &Identity,
-    options: &HomeOptions,
+    (options, later): (&HomeOptions, LaterEntries),
 ) -> Result<Restoration, SessionError> {
     let home = Home::new(into.join(FOLDER));
     let aside = Aside::new(ambient, into, AsideKind::Restore)?;
     let missing = unsealed((from, aside.home()), identity)?;
     restore::verified(watcher, ambient, aside.home(), None, options.store)?;
-    let erased = erased_again(ambient, aside.home(), options)?;
+    let lost = unreached(ambient, aside.home(), (options, later))?;
+    let pins = options.pins.clone().filter(|_| lost.is_none());
+    let erased = erased_again(ambient, aside.home(), (options.store, pins))?;
     let keys = own_keys(from, keys, identity)?;
     aside.place(&home)?;
+    let lost = lost.map(PassedPin::set_aside).transpose()?;
     let opened = LedgerOptions {
         store: options.store,
         log_key: None,
@@ -184,13 +211,85 @@ pub fn restore(
     };
     let ledger = Ledger::open_anew(home.database(), ambient.clone(), &GOVERNED, opened)?;
     ledger.advance_pin()?;
+    if let (Some(pin), Some((_, true))) = (ledger.pin(), &lost) {
+        pin.vouch().map_err(RestoreError::from)?;
+    }
     Ok(Restoration {
         home,
         ledger,
         keys,
         erased,
         missing,
+        lost: lost.map(|(lost, _)| lost),
     })
+}
+
+/// A pin that is ahead of what is restored.
+struct PassedPin {
+    pin: Pin,
+    seen: SignedCheckpoint,
+}
+
+impl PassedPin {
+    /// Puts it aside; tells also whether the ledger was known from elsewhere than from its file.
+    fn set_aside(self) -> Result<(LostEntries, bool), SessionError> {
+        let is_vouched = self.pin.is_vouched();
+        let file = self.pin.set_aside(&self.seen);
+        let file = file.map_err(RestoreError::from)?;
+        let seen = self.seen;
+        Ok((LostEntries { seen, file }, is_vouched))
+    }
+}
+
+/// The pin of this ledger where it is ahead of the backup and its later entries are lost.
+///
+/// # Errors
+/// [`LedgerError::Diverged`]: it is ahead and they are wanted, or it is of another history.
+fn unreached(
+    ambient: &Arc<Ambient>,
+    stage: &Home,
+    (options, later): (&HomeOptions, LaterEntries),
+) -> Result<Option<PassedPin>, SessionError> {
+    let Some(pins) = &options.pins else {
+        return Ok(None);
+    };
+    let ledger = opened(ambient, stage, (options.store, None))?;
+    let pin = Pin::new(pins, &ledger.state().keyring.origin);
+    let Some(seen) = pin.load().map_err(RestoreError::from)? else {
+        return Ok(None);
+    };
+    match ledger.agree(&seen) {
+        Ok(()) => Ok(None),
+        Err(LedgerError::Diverged(Divergence::RolledBack { .. }))
+            if later == LaterEntries::Lost =>
+        {
+            Ok(Some(PassedPin { pin, seen }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The ledger of a home, to be read, held against its log key and the pin, if one is to be asked.
+fn opened(
+    ambient: &Arc<Ambient>,
+    stage: &Home,
+    (store, pins): (OpenOptions, Option<PathBuf>),
+) -> Result<Ledger, SessionError> {
+    let log_key = if ambient::exists(&stage.log_key())? {
+        Some(files::read_log_key(&stage.log_key())?)
+    } else {
+        None
+    };
+    let options = LedgerOptions {
+        store: OpenOptions {
+            read_only: true,
+            ..store
+        },
+        log_key,
+        pins,
+    };
+    let ledger = Ledger::open_anew(stage.database(), ambient.clone(), &GOVERNED, options)?;
+    Ok(ledger)
 }
 
 /// The content of one file of a backup; `None` where it is not there.
@@ -230,22 +329,9 @@ fn unsealed(
 fn erased_again(
     ambient: &Arc<Ambient>,
     stage: &Home,
-    options: &HomeOptions,
+    held: (OpenOptions, Option<PathBuf>),
 ) -> Result<u64, SessionError> {
-    let log_key = if ambient::exists(&stage.log_key())? {
-        Some(files::read_log_key(&stage.log_key())?)
-    } else {
-        None
-    };
-    let opened = LedgerOptions {
-        store: OpenOptions {
-            read_only: true,
-            ..options.store
-        },
-        log_key,
-        pins: options.pins.clone(),
-    };
-    let ledger = Ledger::open_anew(stage.database(), ambient.clone(), &GOVERNED, opened)?;
+    let ledger = opened(ambient, stage, held)?;
     let Some(vault) = stage.known_vault(ambient)? else {
         return Ok(0);
     };

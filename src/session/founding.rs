@@ -10,6 +10,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerOptions;
 use clover_ledger::error::Divergence;
 use clover_ledger::error::LedgerError;
+use clover_ledger::pin;
 use clover_ledger::pin::Pin;
 use clover_ledger::pin::PinError;
 use clover_store::OpenOptions;
@@ -43,6 +44,8 @@ pub struct NewLedger {
     pub aside: Option<PathBuf>,
     /// Why no pin was kept, where one was wanted.
     pub unpinned: Option<String>,
+    /// The log that lay at this place before, of which a pin is kept.
+    pub replaced: Option<String>,
 }
 
 /// Whether a ledger may be made in a home; answers with whether an unfinished one stands there.
@@ -70,6 +73,11 @@ pub fn found(
 ) -> Result<NewLedger, SessionError> {
     let is_unfinished = check_free(home, &options.store)?;
     check_unpinned(&create, options)?;
+    let replaced = match &options.pins {
+        Some(pins) => pin::replaced(pins, home.database(), create.origin.as_str()),
+        None => Ok(None),
+    };
+    let replaced = replaced.map_err(FoundingError::Pin)?;
     let stage = Home::new(ambient::unfinished(home.folder()));
     clear(home)?;
     let staged = staged(ambient, &stage, create, options);
@@ -92,12 +100,19 @@ pub fn found(
             return Err(error);
         }
     };
-    let ledger = home.open(ambient, options)?;
+    // Whoever makes a ledger where another lay knows that it is another.
+    let opened = LedgerOptions {
+        store: options.store,
+        log_key: Some(files::read_log_key(&home.log_key())?),
+        pins: options.pins.clone(),
+    };
+    let ledger = Ledger::open_anew(home.database(), ambient.clone(), &GOVERNED, opened)?;
     let unpinned = pinned(&ledger).err();
     Ok(NewLedger {
         ledger,
         aside,
         unpinned,
+        replaced,
     })
 }
 

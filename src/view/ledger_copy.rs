@@ -64,6 +64,20 @@ pub struct LedgerRestored {
     pub erased: u64,
     /// Files of a whole backup that this one had not: `vault.db` (private texts stay closed), `log.key` (nothing is appended).
     pub missing: Vec<String>,
+    /// Entries that this machine saw and that are lost; `null` where it saw no more than was restored.
+    pub lost: Option<LostEntriesFacts>,
+}
+
+/// Entries of which no copy is left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LostEntriesFacts {
+    /// Entries of the log when it was last seen.
+    pub seen: u64,
+    /// The root of those, in base64.
+    pub root: String,
+    /// The file that keeps that checkpoint.
+    pub checkpoint: String,
 }
 
 /// A backup as it was made.
@@ -230,6 +244,11 @@ pub fn restored(restored: &Restoration) -> View {
             .iter()
             .map(|name| (*name).to_owned())
             .collect(),
+        lost: restored.lost.as_ref().map(|lost| LostEntriesFacts {
+            seen: lost.seen.checkpoint().size,
+            root: lost.seen.checkpoint().root.to_base64(),
+            checkpoint: lost.file.display().to_string(),
+        }),
     };
     let root = ledger.root().to_base64();
     let mut view = View::of(&facts).with_verdict("restored");
@@ -253,9 +272,31 @@ pub fn restored(restored: &Restoration) -> View {
     );
     view.checkpoint = Some((ledger.size(), root));
     let folder = restored.home.folder().parent().unwrap_or(Path::new("."));
+    let folder = shell::word(&folder.display());
+    match &facts.lost {
+        Some(lost) => going_on(view, (lost, facts.entries), &folder),
+        None => view.with_next(format!("clover status --ledger {folder}")),
+    }
+}
+
+/// What is said where entries are lost: what others will find, and the note that tells them why.
+fn going_on(mut view: View, (lost, entries): (&LostEntriesFacts, u64), folder: &str) -> View {
+    view.sentence(format!(
+        "Entries {entries} to {} are lost. Their last checkpoint is kept: {}",
+        lost.seen - 1,
+        lost.checkpoint
+    ));
+    view.sentence("Whoever holds a checkpoint of them will find rolled_back or forked. Record why before anything else.");
+    view.sentence("An erasure that was recorded in them has to be done again.");
+    let text = format!(
+        "restored from a backup of {entries} entries: entries {entries} to {} are lost, of which a checkpoint was seen with root {}",
+        lost.seen - 1,
+        lost.root
+    );
+    let data = serde_json::json!({ "text": text }).to_string();
     view.with_next(format!(
-        "clover status --ledger {}",
-        shell::word(&folder.display())
+        "clover record note.recorded --ledger {folder} --data {}",
+        shell::word(&data)
     ))
 }
 

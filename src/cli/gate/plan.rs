@@ -12,9 +12,11 @@ use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::key;
 use crate::event::id::FamilyId;
+use crate::event::payload::manifest::Template;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::session::gate::plan;
+use crate::session::prereg::registration;
 use crate::view::View;
 use crate::view::gate::draft;
 use crate::view::gate::draft::GateTerms;
@@ -86,6 +88,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         );
         return Err(CliError::input(message, HELP));
     }
+    let binds = (Template::Gate, Some(terms.units.0.0));
+    registration::unseen(state, &terms.experiment, binds)?;
     let view = draft::drafted(&terms, &share, args.output.as_deref());
     if let Some(output) = &args.output {
         let text = draft::text(&terms, &share);

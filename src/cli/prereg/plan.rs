@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::home;
 use crate::cli::input::Fault;
 use crate::cli::prereg::peer;
 use crate::cli::prereg::unfilled;
@@ -15,6 +16,7 @@ use crate::ground::written;
 use crate::ground::yaml::Document;
 use crate::ground::yaml::NodePosition;
 use crate::ground::yaml::YamlError;
+use crate::session::prereg::registration;
 use crate::view::View;
 use crate::view::prereg::file;
 use crate::workflow::prereg;
@@ -118,5 +120,15 @@ pub(super) fn check(ctx: &mut Ctx<'_>, path: &Path) -> Result<View, CliError> {
     }
     let plan = parse(&bytes, path)?;
     let report = plan.refuse_faults()?;
+    // A plan is written before there is a ledger; where one is at hand, it is asked whether the plan comes in time.
+    if home::find(ctx).is_ok() {
+        match home::open_to_read(ctx) {
+            Ok((_, ledger)) => registration::in_time(ledger.state(), &plan.manifest)?,
+            Err(error) => ctx.warn(format!(
+                "the plan is not held against the ledger here: {}",
+                error.message
+            )),
+        }
+    }
     Ok(file::checked(&plan.manifest, report, path))
 }

@@ -27,6 +27,7 @@ pub use family::FAMILY_MAX;
 pub use rules::Prereg;
 pub(super) use rules::check_current;
 pub(super) use rules::check_signer;
+pub use rules::unseen;
 
 use clover_event::Event;
 use clover_event::Kind;

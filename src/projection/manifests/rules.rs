@@ -245,8 +245,23 @@ fn check_first(
     experiment: Option<&ExperimentId>,
     manifest: &Manifest,
 ) -> RuleAnswer {
+    // A manifest without data binds no confirm set; the rule `manifest` refuses a gate without one.
+    let root = manifest.data.as_ref().map(|data| data.confirm_root.0);
+    unseen(manifests, experiment, (manifest.template, root))
+}
+
+/// Whether nobody has looked at what a new plan is to bind: a gate binds its experiment's scores and labels, every plan its
+/// confirm set.
+///
+/// # Errors
+/// [`Unmet`](clover_ledger::Unmet), with `E_ADAPTIVE_REUSE` and where it was seen.
+pub fn unseen(
+    manifests: &Manifests,
+    experiment: Option<&ExperimentId>,
+    (template, confirm_root): (Template, Option<Digest>),
+) -> RuleAnswer {
     // The rule `manifest` refuses one of another experiment, or of none.
-    if manifest.template == Template::Gate
+    if template == Template::Gate
         && let Some(seq) = experiment.and_then(|id| manifests.first_outcome.get(id))
     {
         return unmet(
@@ -254,11 +269,9 @@ fn check_first(
             Code::AdaptiveReuse.of(format_args!("one at seq {seq}")),
         );
     }
-    let Some(data) = &manifest.data else {
-        // It binds no confirm set; the rule `manifest` refuses a gate without one.
+    let Some(root) = confirm_root else {
         return Ok(());
     };
-    let root = data.confirm_root.0;
     match manifests.exposed.get(&root.to_hex()) {
         None => Ok(()),
         Some(seq) => unmet(

@@ -1,13 +1,18 @@
 //! Registration of a manifest, and its countersignature by the custodian of the data that it binds.
 
 use clover_event::Kind;
+use clover_event::id::ExperimentId;
 use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Template;
 use clover_event::payload::prereg::ManifestCountersigned;
 use clover_event::payload::prereg::ManifestRegistered;
 use clover_ground::digest::Digest;
+use clover_ledger::Breach;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::RuleName;
 use clover_ledger::State;
+use clover_projection::manifests;
 use clover_projection::manifests::Manifests;
 
 use crate::append;
@@ -44,6 +49,35 @@ fn recorded_as(state: &State, file: Manifest) -> Manifest {
     });
     let same = |numbered: &Manifest| newest.is_some_and(|newest| newest.manifest == *numbered);
     numbered.filter(same).unwrap_or(file)
+}
+
+/// Whether a ledger would still take a plan: one that it knows already, or one that binds nothing which was seen.
+///
+/// # Errors
+/// [`SessionError::Breach`], as registration would refuse it.
+pub fn in_time(state: &State, manifest: &Manifest) -> Result<(), SessionError> {
+    let manifests = state.fold::<Manifests>();
+    let recorded = recorded_as(state, manifest.clone());
+    if manifests.of_digest(recorded.digest()).is_some() {
+        return Ok(());
+    }
+    let root = manifest.data.as_ref().map(|data| data.confirm_root.0);
+    unseen(state, &manifest.experiment, (manifest.template, root))
+}
+
+/// Whether what a new plan is to bind was seen by nobody.
+///
+/// # Errors
+/// [`SessionError::Breach`], as registration would refuse it.
+pub fn unseen(
+    state: &State,
+    experiment: &ExperimentId,
+    binds: (Template, Option<Digest>),
+) -> Result<(), SessionError> {
+    let manifests = state.fold::<Manifests>();
+    let checked = manifests::unseen(manifests, Some(experiment), binds);
+    checked
+        .map_err(|unmet| Breach::new(RuleName::ManifestFirst, unmet.expected, unmet.found).into())
 }
 
 /// Registers a manifest with the bytes of what it rests on, where they are at hand, and with `countersign` countersigns it;

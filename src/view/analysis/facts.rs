@@ -10,6 +10,7 @@ use crate::stats::transport::Width;
 use crate::view::analysis::AnalysisShown;
 use crate::view::analysis::EXPLORATORY;
 use crate::view::analysis::interval;
+use crate::view::analysis::is_withheld;
 use crate::view::analysis::level;
 use crate::view::analysis::se;
 use crate::view::analysis::state;
@@ -146,18 +147,11 @@ pub struct PolicyAnalysis {
     pub policy: String,
     /// Best and worst place that it may take, from 1; `null` where it has no rank.
     pub rank: Option<[u64; 2]>,
-    /// Its value.
-    pub estimate: f64,
-    /// Standard error; `null` where there is none.
-    pub se: Option<f64>,
-    /// The interval in force, not clipped to the scale; `null` where there is none.
-    pub interval: Option<Ends>,
-    /// The same, clipped.
-    pub interval_clipped: Option<Ends>,
-    /// Degrees of freedom.
-    pub df: Option<f64>,
-    /// Where they come from.
-    pub df_method: Option<&'static str>,
+    /// Its level; nothing of it stands here where it is withheld.
+    #[serde(flatten)]
+    pub level_numbers: Option<LevelNumbers>,
+    /// The level that is withheld: for whoever computes it again, and no result.
+    pub withheld: Option<LevelNumbers>,
     /// Why there is no interval, in a word.
     pub no_interval: Option<&'static str>,
     /// How the interval came about: `t`, `percentile` or `bounded`.
@@ -170,10 +164,6 @@ pub struct PolicyAnalysis {
     pub calibration_variance: Option<f64>,
     /// How labels and calibrator make the value.
     pub route: &'static str,
-    /// Mean calibrated reward.
-    pub plug_in: f64,
-    /// Value less mean calibrated reward.
-    pub correction: f64,
     /// Weight on the prediction inside the correction.
     pub weight: Option<WeightFacts>,
     /// Responses.
@@ -198,6 +188,28 @@ pub struct PolicyAnalysis {
     pub bounds: Option<Ends>,
     /// Whether calibration holds for it on held-out labels.
     pub transport: TransportFacts,
+}
+
+/// A level. Values are in label units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LevelNumbers {
+    /// Its value.
+    pub estimate: f64,
+    /// Standard error; `null` where there is none.
+    pub se: Option<f64>,
+    /// The interval in force, not clipped to the scale; `null` where there is none.
+    pub interval: Option<Ends>,
+    /// The same, clipped.
+    pub interval_clipped: Option<Ends>,
+    /// Degrees of freedom.
+    pub df: Option<f64>,
+    /// Where they come from.
+    pub df_method: Option<&'static str>,
+    /// Mean calibrated reward.
+    pub plug_in: f64,
+    /// Value less mean calibrated reward.
+    pub correction: f64,
 }
 
 /// How far scores reach past the labelled ones.
@@ -347,10 +359,9 @@ impl AnalysisShown<'_> {
 
     fn pair_facts(&self) -> Vec<Pair> {
         let found = self.analysis;
-        let pairs = found.differences.iter().map(|pair| Pair {
-            first: found.policies[pair.first].name.clone(),
-            second: found.policies[pair.second].name.clone(),
-            numbers: Some(PairNumbers {
+        let pairs = found.differences.iter().map(|pair| {
+            let withheld = self.gives_away(pair);
+            let numbers = PairNumbers {
                 difference: pair.difference,
                 se: pair.se,
                 df: pair.df,
@@ -358,10 +369,15 @@ impl AnalysisShown<'_> {
                 p: pair.p,
                 p_adjusted: pair.p_adjusted,
                 conservative_interval: pair.widest().map(ends),
-            }),
-            withheld: None,
-            basis: pair.basis.name().to_owned(),
-            reading: self.reading(pair),
+            };
+            Pair {
+                first: found.policies[pair.first].name.clone(),
+                second: found.policies[pair.second].name.clone(),
+                numbers: (!withheld).then(|| numbers.clone()),
+                withheld: withheld.then_some(numbers),
+                basis: pair.basis.name().to_owned(),
+                reading: self.reading(pair),
+            }
         });
         pairs.collect()
     }
@@ -370,9 +386,8 @@ impl AnalysisShown<'_> {
         let (low, high) = self.analysis.output_scale.ends();
         let spread = policy.spread.ok();
         let alone = policy.labels_alone();
-        PolicyAnalysis {
-            policy: policy.name.clone(),
-            rank: rank_ends(rank),
+        let withheld = is_withheld(policy);
+        let numbers = LevelNumbers {
             estimate: policy.estimate,
             se: se(policy),
             interval: interval(policy).map(ends),
@@ -380,14 +395,20 @@ impl AnalysisShown<'_> {
                 .map(|of| Ends([of.low.clamp(low, high), of.high.clamp(low, high)])),
             df: spread.map(|spread| spread.df),
             df_method: spread.map(|spread| spread.df_method.name()),
+            plug_in: policy.plug_in,
+            correction: policy.correction,
+        };
+        PolicyAnalysis {
+            policy: policy.name.clone(),
+            rank: rank_ends(rank),
+            level_numbers: (!withheld).then(|| numbers.clone()),
+            withheld: withheld.then_some(numbers),
             no_interval: policy.interval().err(),
             interval_method: policy.interval().ok().map(|(_, method)| method.name()),
             off_mode: policy.off_mode as u64,
             calibration_share: spread.map(|spread| spread.calibration_share),
             calibration_variance: policy.calibration_variance,
             route: policy.route.name(),
-            plug_in: policy.plug_in,
-            correction: policy.correction,
             weight: policy.weight.map(WeightFacts::from),
             rows: policy.rows as u64,
             prompts: policy.clusters as u64,

@@ -221,6 +221,17 @@ fn labels_beyond_the_draw_are_said_before_they_are_recorded() {
         said.contains("60 of 120 rows of tuned are then labelled by few, which draws about 12"),
         "{said}"
     );
+    // Rows that come with their labels are held against the same draw.
+    let rows = (0..60).map(|n| format!("f{n},fresh,0.{n:02},{}\n", n % 2));
+    let rows: String = rows.collect();
+    let text = format!("prompt_id,target_policy,judge_score,oracle_label\n{rows}");
+    let fresh = desk.file("fresh.csv", &text);
+    let ran = desk.ok(&format!("import csv {fresh} --labels=few"));
+    let said = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("60 of 60 rows of fresh are then labelled by few, which draws about 6"),
+        "{said}"
+    );
     // A second rater of rows that are labelled adds labels and no rows.
     desk.ok("label design new half --purpose calibrate --probability 0.5");
     let first = desk.file("first.csv", &labels("tuned", 60..115, (0.0, UNIT)));

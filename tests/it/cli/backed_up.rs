@@ -100,6 +100,54 @@ fn a_restore_names_what_the_backup_lacks() {
 }
 
 #[test]
+fn entries_after_a_backup_are_given_up_only_by_saying_so() {
+    // given: something was recorded after the backup, and the ledger is gone
+    let mut kept = kept();
+    kept.back_up("all");
+    let saved = kept.desk.head();
+    let note = r#"{"text":"after the backup"}"#;
+    kept.desk
+        .words(&["record", "note.recorded", "--data", note]);
+    let seen = kept.desk.head();
+    std::fs::remove_dir_all(kept.desk.at.join(".clover")).unwrap();
+    // when, then: the way on is named and not taken
+    let mut words = kept.restore("all");
+    let asked: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = kept.desk.words(&asked);
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    says(&ran, &["rolled_back", "a newer backup", "--entries-lost"]);
+    assert!(!kept.stands());
+    // when
+    words.push("--entries-lost".to_owned());
+    let asked: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = kept.desk.words(&asked);
+    // then: what was seen is kept, the note that is offered can be taken as it is, and the ledger goes on
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let said = ran.json();
+    let lost = &said["data"]["lost"];
+    assert_eq!(lost["seen"], seen["size"]);
+    let old = lost["checkpoint"].as_str().unwrap();
+    let old = kept.desk.path(old.strip_prefix("$T/").unwrap());
+    let old = old.display().to_string();
+    let checkpoint = std::fs::read_to_string(&old).unwrap();
+    assert!(checkpoint.contains(seen["root"].as_str().unwrap()));
+    let folder = kept.desk.path("new").display().to_string();
+    let next = said["next"][0].as_str().unwrap().replace("$T/new", &folder);
+    let next = next.replace("clover ", "");
+    let (verb, data) = next.split_once(" --data ").unwrap();
+    let data = data.trim_matches('\'');
+    let words: Vec<&str> = verb.split(' ').chain(["--data", data]).collect();
+    let ran = kept.desk.words(&words);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let ran = kept.desk.words(&["verify", "--ledger", &folder]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let ran = kept
+        .desk
+        .words(&["verify", "--ledger", &folder, "--against", &old]);
+    assert_eq!(ran.code, 3, "{} {}{}", saved["size"], ran.out, ran.err);
+}
+
+#[test]
 fn a_machine_that_is_lost_goes_on_elsewhere() {
     // given
     let mut kept = kept();
@@ -172,7 +220,7 @@ fn what_cannot_be_restored_leaves_nothing() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ran = kept.desk.words(&words);
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
-    says(&ran, &["an older copy was put back"]);
+    says(&ran, &["a newer backup"]);
     assert!(!kept.stands());
     // Bytes that were changed, in every file.
     for path in files(&kept.desk.path("all")) {

@@ -103,3 +103,17 @@ fn a_twin_is_not_taken_for_the_ledger_that_was_there() {
     desk.ok("checkpoint pin --yes");
     assert!(!desk.ok("verify").out.contains("identity"));
 }
+
+/// Whoever makes a ledger where another lay is told so, and goes on.
+#[test]
+fn a_new_ledger_in_the_place_of_one_that_was_removed_can_be_used() {
+    let mut desk = Desk::with_ledger();
+    std::fs::remove_dir_all(desk.at.join(".clover")).unwrap();
+    let ran = desk.ok("init --origin ledger.example/second --holder Ada");
+    says(
+        &ran,
+        &["another ledger lay here before: ledger.example/cli"],
+    );
+    desk.ok("status");
+    desk.head();
+}

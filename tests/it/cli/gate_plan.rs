@@ -127,6 +127,27 @@ fn what_a_plan_cannot_be_written_from_is_named() {
 }
 
 /// A key that stands in the way is found before anything is made.
+/// What `prereg sign` would refuse is refused before anybody is asked to sign: a gate's plan after scores of its experiment.
+#[test]
+fn a_plan_that_comes_too_late_is_refused_where_it_is_written_and_checked() {
+    let mut desk = desk();
+    family(&mut desk, "quarter", "--method spend --members 4");
+    desk.ok(&format!("{PLAN} -o gate.yaml"));
+    desk.ok("prereg check gate.yaml");
+    desk.file(
+        "rows.csv",
+        "prompt_id,target_policy,judge_score\np1,base,0.5\np2,base,0.25\n",
+    );
+    desk.ok("import csv rows.csv --experiment exp-1");
+    let parts = ["E_ADAPTIVE_REUSE", "before any score"];
+    for line in ["prereg check gate.yaml", "prereg sign gate.yaml --yes"] {
+        let words: Vec<_> = line.split_whitespace().collect();
+        desk.refused(&words, 11, &parts);
+    }
+    refused(&mut desk, "-o late.yaml", 11, &parts);
+    assert!(!desk.path("late.yaml").exists());
+}
+
 #[test]
 fn no_ledger_is_made_without_its_custodian() {
     let mut desk = Desk::new();

@@ -97,6 +97,10 @@ fn named(value: &Value, name: &str, found: &mut BTreeSet<String>) {
     }
 }
 
+fn is_slow() -> bool {
+    std::env::var_os("RUN_SLOW_TESTS").is_some()
+}
+
 /// Commands of every verb of the past that a ledger gives something to ask.
 fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {
     let data = desk.ok("log --limit 100000 --json").json()["data"].clone();
@@ -113,10 +117,15 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
         .filter(|entry| entry["kind"] == "report.published")
         .map(|entry| entry["seq"].to_string())
         .collect();
+    // The first ids of a verb, where nobody has the time for all.
+    let most = if is_slow() { usize::MAX } else { 3 };
+    let experiments: BTreeSet<String> = experiments.into_iter().take(most).collect();
     let mut commands = BTreeMap::new();
     for verb in verbs {
-        let each =
-            |ids: BTreeSet<String>| ids.into_iter().map(|id| format!("{verb} {id}")).collect();
+        let each = |ids: BTreeSet<String>| {
+            let ids = ids.into_iter().take(most);
+            ids.map(|id| format!("{verb} {id}")).collect()
+        };
         let lines: Vec<String> = match verb.as_str() {
             "assume show" => vec![format!("{verb} A0")],
             "budget show" => each(of("account")),
@@ -174,19 +183,26 @@ fn is_rehearsed(desk: &mut Desk, verb: &str) -> bool {
 }
 
 /// What each command prints of a ledger as it is: the exit code and the bytes, as text and as JSON.
+/// Where nobody has the time for both, the forms take turns from verb to verb, and from story to story.
 fn printed(
     desk: &mut Desk,
     commands: &BTreeMap<String, Vec<String>>,
+    turn: usize,
 ) -> BTreeMap<String, (u8, String)> {
     let mut all = BTreeMap::new();
-    for (verb, lines) in commands {
+    for (at, (verb, lines)) in commands.iter().enumerate() {
+        let forms = match (is_slow(), (at + turn) % 2) {
+            (true, _) => &["", " --json"][..],
+            (false, 0) => &[""],
+            (false, _) => &[" --json"],
+        };
         let rehearsal = if is_rehearsed(desk, verb) {
             " --dry-run"
         } else {
             ""
         };
         for line in lines {
-            for json in ["", " --json"] {
+            for json in forms {
                 let ran = desk.run(&format!("{line}{rehearsal}{json}"));
                 let out = ran
                     .out
@@ -246,7 +262,7 @@ fn what_is_asked_of_the_past_is_what_was_printed_then() {
         ("tuned", tuned::story()),
     ];
     let (mut verbs, mut wrong, mut answered) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
-    for (name, story) in stories {
+    for (turn, (name, story)) in stories.into_iter().enumerate() {
         let sizes: Vec<u64> = story.checkpoints.keys().copied().collect();
         let last = *sizes.last().unwrap();
         let mut now = desk(&story, last);
@@ -254,7 +270,7 @@ fn what_is_asked_of_the_past_is_what_was_printed_then() {
         let commands = commands(&mut now, &verbs);
         let size = sizes[(sizes.len() - 1) * 4 / 5];
         assert!(size < last, "{name}");
-        let then = printed(&mut desk(&story, size), &commands);
+        let then = printed(&mut desk(&story, size), &commands, turn);
         let found = differing(&mut now, size - 1, &then, &mut answered);
         wrong.extend(found.into_iter().map(|of| format!("{name} {of}")));
     }
@@ -263,7 +279,7 @@ fn what_is_asked_of_the_past_is_what_was_printed_then() {
     live.ok("estimate");
     live.ok("compare --all");
     let commands = commands(&mut live, &verbs);
-    let then = printed(&mut live, &commands);
+    let then = printed(&mut live, &commands, 0);
     let size = live.head()["size"].as_u64().unwrap();
     live.file(
         "c_responses.jsonl",

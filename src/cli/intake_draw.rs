@@ -1,0 +1,68 @@
+//! Labels that are taken in, against what their design can have drawn.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::cli::ctx::Ctx;
+use crate::event::id::PolicyId;
+use crate::event::payload::label::LabelPurpose;
+use crate::event::payload::label::row_of_draw;
+use crate::ledger::Ledger;
+use crate::projection::audits::probes::Probes;
+use crate::projection::designs::Designs;
+use crate::session::intake::IntakeRequest;
+use crate::workflow::estimate::shape;
+use crate::workflow::import::ImportRow;
+
+/// Says of which policies labels become more than their design can have drawn: nothing of them may be claimed then. Rows with
+/// a new label in the open, and rows with a new score.
+pub(super) fn warn_beyond<'a>(
+    ctx: &mut Ctx<'_>,
+    ledger: &Ledger,
+    request: &IntakeRequest,
+    (labelled, scored): (
+        impl Iterator<Item = &'a ImportRow>,
+        impl Iterator<Item = &'a ImportRow>,
+    ),
+) {
+    let Some((design, LabelPurpose::Calibrate)) = &request.ask.open else {
+        return;
+    };
+    let experiment = &request.ask.experiment;
+    let state = ledger.state();
+    let drawn = state.fold::<Designs>().registered(experiment, design);
+    let Some(drawn) = drawn.filter(|of| of.strata.is_empty()) else {
+        return;
+    };
+    // Rows: a second rater of one adds none.
+    let rows_of = |rows: &mut dyn Iterator<Item = &'a ImportRow>| {
+        let mut found: BTreeMap<&PolicyId, BTreeSet<String>> = BTreeMap::new();
+        for row in rows {
+            let id = row_of_draw(&row.policy, &row.item, row.draw);
+            found.entry(&row.policy).or_default().insert(id);
+        }
+        found
+    };
+    let (mut labelled, mut scored) = (labelled, scored);
+    let (labelled, scored) = (rows_of(&mut labelled), rows_of(&mut scored));
+    let probes = state.fold::<Probes>().by_experiment.get(experiment);
+    let rate = (drawn.inclusion_micro as f64 / 1e6).min(1.0);
+    for (policy, added) in labelled {
+        let known = probes.and_then(|of| of.calibrated.get(policy));
+        let known = known.into_iter().flatten().filter(|(_, of)| *of == design);
+        let known: BTreeSet<&String> = known.map(|(row, _)| row).collect();
+        let labels = known.len() + added.iter().filter(|row| !known.contains(row)).count();
+        let before = probes.and_then(|of| of.scores.get(policy));
+        let before = before.into_iter().flatten().map(|(_, rows)| rows.count);
+        let before = usize::try_from(before.max().unwrap_or(0)).unwrap_or(usize::MAX);
+        let rows = before.saturating_add(scored.get(policy).map_or(0, BTreeSet::len));
+        if rows > 0 && shape::is_above_draw(rows, labels, rate) {
+            ctx.warn(format!(
+                "{labels} of {rows} rows of {policy} are then labelled by {design}, which draws about {:.0}: nothing of it may be \
+                 claimed; give more labels a design of their own: clover label design new NAME --purpose calibrate \
+                 --probability P, then --design NAME",
+                rows as f64 * rate
+            ));
+        }
+    }
+}
