@@ -18,6 +18,7 @@ mod budget;
 mod bulk;
 mod calibrate;
 mod campaign;
+mod carried;
 mod cassette;
 mod cast;
 mod checkpoint;
@@ -124,6 +125,7 @@ use clap::FromArgMatches;
 use clap::Parser;
 use clap::Subcommand;
 
+use crate::cli::carried::CarriedOptions;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::input::with_negatives;
@@ -442,7 +444,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
 /// Runs one command line in a world.
 pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
     let args = input::as_options(args.into_iter().collect());
-    let (cli, path) = match parse_in(&args, world.help_columns()) {
+    let parsed = match parse_in(&args, world.help_columns()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let mut options = args.iter().take_while(|arg| *arg != "--");
@@ -450,20 +452,30 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
             return parse_failure(world, (&error, &args), json);
         }
     };
+    let ParsedLine { cli, path, carried } = parsed;
     let mut ctx = Ctx::new(world, cli.globals);
     ctx.verb = path;
     let result = dispatch(&mut ctx, cli.verb);
     let result = slate::settle(&mut ctx, result);
-    finish(&mut ctx, result)
+    finish(&mut ctx, carried.on_answer(result))
 }
 
-/// What was typed, and the verb's words: `gate show`.
+/// A command line that was read.
+struct ParsedLine {
+    cli: Cli,
+    /// The verb's words: `gate show`.
+    path: String,
+    carried: CarriedOptions,
+}
+
+/// What was typed, and the verb's words.
 fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
-    parse_in(args, COLUMNS)
+    let parsed = parse_in(args, COLUMNS)?;
+    Ok((parsed.cli, parsed.path))
 }
 
 /// The same. Help that was asked for fits so many columns.
-fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Error> {
+fn parse_in(args: &[OsString], columns: u16) -> Result<ParsedLine, clap::Error> {
     let command = command().term_width(columns.min(COLUMNS).into());
     let matches = command.try_get_matches_from(args);
     let matches = matches.map_err(|error| without_those_for_good(error, args))?;
@@ -473,7 +485,16 @@ fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Erro
         path.push(word);
         at = inner;
     }
-    Ok((Cli::from_arg_matches(&matches)?, path.join(" ")))
+    // A guide's next command is one of its steps, as it is written there.
+    let carried = match path.as_slice() {
+        ["guide"] => CarriedOptions::default(),
+        _ => CarriedOptions::of(at),
+    };
+    Ok(ParsedLine {
+        cli: Cli::from_arg_matches(&matches)?,
+        path: path.join(" "),
+        carried,
+    })
 }
 
 /// The parser of command lines.
