@@ -1,12 +1,17 @@
-//! `clover use EXPERIMENT`: the experiment that commands are about where none is named.
+//! `clover use EXPERIMENT`: the experiment that commands are about where none is named; and the judge.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
 use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
 use crate::ground::shell;
 use crate::ledger::State;
+use crate::projection::audits::probes::Probes;
 use crate::projection::experiments::Experiments;
 use crate::session::Home;
 use crate::view::View;
@@ -136,4 +141,31 @@ pub(super) fn check(state: &State, id: &ExperimentId, place: &str) -> Result<(),
     };
     let message = format!("{place} names {id}: no such experiment; {those}");
     Err(CliError::not_found(message, "clover experiment list"))
+}
+
+/// The judge of imported scores where nobody names one.
+pub(super) const USUAL_JUDGE: &str = "judge";
+
+/// The judge whose scores are read where nobody names one: the only one that scored rows of the experiment, else the usual.
+pub(super) fn only_judge(
+    state: &State,
+    experiment: &ExperimentId,
+) -> Result<Option<JudgeId>, CliError> {
+    let probes = state.fold::<Probes>().by_experiment.get(experiment);
+    let scored = probes.into_iter().flat_map(|of| of.scores.values());
+    let judges: BTreeSet<&JudgeId> = scored.flat_map(BTreeMap::keys).collect();
+    let is_usual = |judge: &&&JudgeId| judge.as_str() == USUAL_JUDGE;
+    match judges.len() {
+        0 => Ok(None),
+        1 => Ok(judges.first().map(|judge| (*judge).clone())),
+        _ if judges.iter().any(|judge| is_usual(&judge)) => Ok(None),
+        _ => {
+            let names: Vec<_> = judges.iter().map(|judge| judge.as_str()).collect();
+            let message = format!(
+                "{experiment} has scores of several judges: {}",
+                names.join(", ")
+            );
+            Err(CliError::usage(message, "the same command with --judge ID"))
+        }
+    }
 }

@@ -77,9 +77,9 @@ pub(super) struct FitArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
-    /// Whose scores
-    #[arg(long, value_name = "ID", default_value = "judge")]
-    pub judge: String,
+    /// Whose scores [default: the only judge that scored, else judge]
+    #[arg(long, value_name = "ID")]
+    pub judge: Option<String>,
     /// Calibrate on `response_length`, or a number an import kept
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
@@ -228,8 +228,9 @@ fn sliced(found: &Found, field: &FieldId) -> Result<Sliced, CliError> {
 impl FitArgs {
     /// In types; how labels are used is for the rows to say.
     fn resolve(&self) -> Result<EstimateTerms, CliError> {
-        let judge = JudgeId::new(self.judge.clone())
-            .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", self.judge), HELP))?;
+        let judge = self.judge.as_deref().unwrap_or(current::USUAL_JUDGE);
+        let judge = JudgeId::new(judge)
+            .map_err(|error| CliError::usage(format!("--judge {judge:?}: {error}"), HELP))?;
         let covariates = self.covariate.iter().map(|name| {
             FieldId::new(name.clone())
                 .map_err(|error| CliError::usage(format!("--covariate {name:?}: {error}"), HELP))
@@ -345,21 +346,21 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
     } else {
         home::open_to_write(ctx)?
     };
-    let named = asked.experiment.as_deref();
-    let experiment = match ctx.as_of {
-        None => {
-            let id = current::experiment(ctx, &home, ledger.state(), named)?;
-            current::check(ledger.state(), &id, "--experiment")?;
-            terms.label_scale = on_record(ledger.state(), &id, asked.scale);
-            id
-        }
-        Some(seq) => {
-            let state = ledger.state_shown(seq + 1)?;
-            let id = current::experiment(ctx, &home, &state, named)?;
-            terms.label_scale = on_record(&state, &id, asked.scale);
-            id
-        }
-    };
+    let then = ctx
+        .as_of
+        .map(|seq| ledger.state_shown(seq + 1))
+        .transpose()?;
+    let state = then.as_ref().unwrap_or(ledger.state());
+    let experiment = current::experiment(ctx, &home, state, asked.experiment.as_deref())?;
+    if then.is_none() {
+        current::check(state, &experiment, "--experiment")?;
+    }
+    terms.label_scale = on_record(state, &experiment, asked.scale);
+    if asked.judge.is_none()
+        && let Some(judge) = current::only_judge(state, &experiment)?
+    {
+        terms.judge = judge;
+    }
     if let Some(words) = &asked.environment {
         let scope = regimes::scope(ledger.state(), &experiment, words);
         terms.environment = Some(scope.map_err(SessionError::from)?);

@@ -72,6 +72,7 @@ mod key;
 mod key_request;
 mod label;
 mod label_refusals;
+mod line;
 mod log;
 mod objective;
 mod ope;
@@ -120,18 +121,19 @@ mod world;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::CommandFactory;
-use clap::FromArgMatches;
 use clap::Parser;
 use clap::Subcommand;
 
-use crate::cli::carried::CarriedOptions;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::input::with_negatives;
+use crate::cli::line::ParsedLine;
+use crate::cli::line::command;
+use crate::cli::line::command_shown;
+use crate::cli::line::parse;
+use crate::cli::line::parse_in;
 use crate::cli::refusals::command_line::parse_failure;
 use crate::cli::refusals::command_line::usage;
-use crate::cli::refusals::suggested::without_those_for_good;
 use crate::cli::top::TOP;
 use crate::cli::ui::Form;
 use crate::view;
@@ -458,53 +460,6 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
     let result = dispatch(&mut ctx, cli.verb);
     let result = slate::settle(&mut ctx, result);
     finish(&mut ctx, carried.on_answer(result))
-}
-
-/// A command line that was read.
-struct ParsedLine {
-    cli: Cli,
-    /// The verb's words: `gate show`.
-    path: String,
-    carried: CarriedOptions,
-}
-
-/// What was typed, and the verb's words.
-fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
-    let parsed = parse_in(args, COLUMNS)?;
-    Ok((parsed.cli, parsed.path))
-}
-
-/// The same. Help that was asked for fits so many columns.
-fn parse_in(args: &[OsString], columns: u16) -> Result<ParsedLine, clap::Error> {
-    let command = command().term_width(columns.min(COLUMNS).into());
-    let matches = command.try_get_matches_from(args);
-    let matches = matches.map_err(|error| without_those_for_good(error, args))?;
-    let mut path = Vec::new();
-    let mut at = &matches;
-    while let Some((word, inner)) = at.subcommand() {
-        path.push(word);
-        at = inner;
-    }
-    // A guide's next command is one of its steps, as it is written there.
-    let carried = match path.as_slice() {
-        ["guide"] => CarriedOptions::default(),
-        _ => CarriedOptions::of(at),
-    };
-    Ok(ParsedLine {
-        cli: Cli::from_arg_matches(&matches)?,
-        path: path.join(" "),
-        carried,
-    })
-}
-
-/// The parser of command lines.
-fn command() -> clap::Command {
-    with_negatives(Cli::command().term_width(COLUMNS.into()))
-}
-
-/// As [`command`], with the options of every verb shown: for man pages and completions.
-fn command_shown() -> clap::Command {
-    command().mut_args(|arg| arg.hide(false))
 }
 
 fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {

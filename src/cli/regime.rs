@@ -33,9 +33,9 @@ pub(super) struct RegimeScope {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
-    /// Whose scores
-    #[arg(long, value_name = "ID", default_value = "judge")]
-    pub judge: String,
+    /// Whose scores [default: the only judge that scored, else judge]
+    #[arg(long, value_name = "ID")]
+    pub judge: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

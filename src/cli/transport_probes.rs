@@ -128,6 +128,7 @@ impl Args {
             ("alpha", &self.alpha),
             ("experiment", &fit.experiment),
             ("environment", &fit.environment),
+            ("judge", &fit.judge),
         ] {
             if let Some(value) = value {
                 add(option, value);
@@ -135,7 +136,6 @@ impl Args {
         }
         for (option, value, usual) in [
             ("account", &self.account, "confirm-peeks"),
-            ("judge", &fit.judge, "judge"),
             ("mode", &fit.mode, "auto"),
         ] {
             if value != usual {

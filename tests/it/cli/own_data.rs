@@ -552,3 +552,31 @@ fn labels_before_scores_are_warned_of() {
         "{said}"
     );
 }
+
+/// The judge that is meant where nobody names one is the only one that scored; where several did, one is to be named.
+#[test]
+fn the_only_judge_that_scored_need_not_be_named() {
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
+    desk.ok("experiment register exp-1 --title One --purpose testing");
+    let rows = (0..60).map(|n| format!("p{n},base,0.{n:02},{}\n", n % 2));
+    let rows: String = rows.collect();
+    let text = format!("prompt_id,target_policy,judge_score,oracle_label\n{rows}");
+    desk.file("rows.csv", &text);
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    desk.ok("import csv rows.csv --judge llm --labels");
+    let answer = desk.ok("estimate --dry-run --json").json();
+    assert_eq!(answer["data"]["terms"]["judge"], "llm", "{answer:#}");
+    desk.file(
+        "more.csv",
+        "prompt_id,target_policy,judge_score\np1,tuned,0.5\np2,tuned,0.25\n",
+    );
+    desk.ok("import csv more.csv --judge other");
+    let ran = desk.run("estimate --dry-run");
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    says(
+        &ran,
+        &["scores of several judges: llm, other", "--judge ID"],
+    );
+    desk.ok("estimate --judge llm --dry-run");
+}
