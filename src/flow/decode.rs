@@ -53,8 +53,9 @@ impl<'a> Spot<'a> {
         Ok(self.node.clone().into_data())
     }
 
-    pub(crate) fn is_text(&self) -> bool {
-        matches!(self.node.is, NodeKind::Text(_))
+    /// The value without places, whatever its numbers were rounded to.
+    pub(crate) fn rounded(&self) -> Data {
+        self.node.clone().into_data()
     }
 
     pub(crate) fn is_list(&self) -> bool {

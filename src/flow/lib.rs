@@ -6,12 +6,15 @@
 //! for users.
 
 mod decode;
+pub mod difference;
 pub mod executor;
 pub mod expr;
 mod fault;
+pub mod item;
 mod map;
 pub mod memory;
 pub mod number;
+pub mod patch;
 pub mod path;
 pub mod pattern;
 mod read;
