@@ -23,6 +23,7 @@ mod run;
 mod scope;
 pub mod shape;
 pub mod syntax;
+pub mod task;
 pub mod template;
 pub mod trace;
 pub mod value;
