@@ -408,6 +408,7 @@ fn nothing(path: &Path) -> Halt {
 mod tests {
     use super::*;
     use crate::executor::table::Recorder;
+    use crate::executor::table::Recording;
     use crate::executor::table::Table;
 
     /// The workflow of the page: an invoice is read, checked, and read again.
@@ -452,7 +453,8 @@ mod tests {
     #[test]
     fn a_guard_runs_its_target_again_with_its_note() {
         let mut inner = script(&["{\"total\":42}", "{\"total\":41}", "{\"total\":40}"]);
-        let mut recorder = Recorder::new(&mut inner);
+        let mut recording = Recording::default();
+        let mut recorder = Recorder::new(&mut inner, &mut recording);
         let first = over(INVOICE, GIVEN, &mut recorder);
         assert_eq!(first.output.clone().unwrap().to_string(), "40");
         assert_eq!(first.violations().count(), 0);
@@ -475,7 +477,7 @@ mod tests {
         assert_eq!(requests[1].request, requests[2].request);
         // What was recorded gives the same trace, bit for bit.
         let mut table = Table::default();
-        for line in &recorder.lines {
+        for line in &recording.lines {
             table.add_line(line).unwrap();
         }
         assert_eq!(table.len(), 3);

@@ -141,31 +141,34 @@ impl Executor for Table {
     }
 }
 
-/// An executor that keeps what another answers, as lines of a table.
-pub struct Recorder<'a> {
-    inner: &'a mut dyn Executor,
+/// What executors answered, as lines of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
     asked: BTreeMap<Digest, usize>,
     /// Lines, in the order of the asks.
     pub lines: Vec<String>,
 }
 
+/// An executor that keeps what another answers.
+pub struct Recorder<'a> {
+    inner: &'a mut dyn Executor,
+    recording: &'a mut Recording,
+}
+
 impl<'a> Recorder<'a> {
-    /// Keeps what this one answers.
-    pub fn new(inner: &'a mut dyn Executor) -> Self {
-        Self {
-            inner,
-            asked: BTreeMap::new(),
-            lines: Vec::new(),
-        }
+    /// Adds what this one answers to what others did.
+    pub fn new(inner: &'a mut dyn Executor, recording: &'a mut Recording) -> Self {
+        Self { inner, recording }
     }
 }
 
 impl Executor for Recorder<'_> {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
         let answer = self.inner.ask(ask)?;
-        let asked = self.asked.entry(ask.digest).or_default();
-        self.lines.push(to_line(ask.digest, *asked, &answer));
+        let asked = self.recording.asked.entry(ask.digest).or_default();
+        let line = to_line(ask.digest, *asked, &answer);
         *asked += 1;
+        self.recording.lines.push(line);
         Ok(answer)
     }
 }

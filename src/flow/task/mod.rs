@@ -68,6 +68,12 @@ pub struct TaskSet {
     pub context: Digest,
 }
 
+/// Whether a line is the first of a set, and no item.
+pub fn is_head(line: &str) -> bool {
+    let line = Data::parse(line, LINE_MAX);
+    line.is_ok_and(|line| line.member("task_set").is_some())
+}
+
 /// A fault of a set, with its line.
 pub type LineFault = (usize, Fault);
 
