@@ -119,7 +119,7 @@ fn compare(path: &str, a: Option<&Data>, b: Option<&Data>, out: &mut Vec<Change>
 }
 
 /// JSON values that a patch adds, removes or replaces, as it is applied.
-fn nodes(document: &Data, patch: &JsonPatch) -> usize {
+pub(crate) fn nodes(document: &Data, patch: &JsonPatch) -> usize {
     let mut at_hand = document.clone();
     let mut count = 0;
     for operation in &patch.0 {

@@ -18,6 +18,7 @@ pub mod patch;
 pub mod path;
 pub mod pattern;
 mod read;
+pub mod repair;
 mod request;
 mod run;
 mod scope;
