@@ -133,7 +133,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Run(args) => ran(ctx, args),
         Verb::Diff(args) => {
             let (old, new) = (workflow(ctx, &args.old)?, workflow(ctx, &args.new)?);
-            Ok(views::diff(&flow::difference::between(&old, &new), args.patch))
+            Ok(views::diff(
+                &flow::difference::between(&old, &new),
+                args.patch,
+            ))
         }
     }
 }
@@ -156,9 +159,14 @@ fn workflow(ctx: &mut Ctx<'_>, file: &Path) -> Result<Workflow, CliError> {
 }
 
 fn new(ctx: &Ctx<'_>, args: &WorkflowNewArgs) -> Result<View, CliError> {
-    let family = Family::ALL.into_iter().find(|of| of.as_str() == args.family);
+    let family = Family::ALL
+        .into_iter()
+        .find(|of| of.as_str() == args.family);
     let family = family.ok_or_else(|| {
-        let message = format!("expected invoices, replies or tables, found {:?}", args.family);
+        let message = format!(
+            "expected invoices, replies or tables, found {:?}",
+            args.family
+        );
         CliError::usage(message, "clover workflow new --help")
     })?;
     let items = usize::from(args.items);
@@ -167,7 +175,10 @@ fn new(ctx: &Ctx<'_>, args: &WorkflowNewArgs) -> Result<View, CliError> {
     let mut files = Vec::new();
     let texts = [
         ("workflow.json", family.first_program().to_owned()),
-        ("general.jsonl", family.lines(Split::General, args.seed, items)),
+        (
+            "general.jsonl",
+            family.lines(Split::General, args.seed, items),
+        ),
         ("local.jsonl", family.lines(Split::Local, args.seed, items)),
     ];
     for (name, _) in &texts {
@@ -190,7 +201,12 @@ fn show(ctx: &mut Ctx<'_>, args: &WorkflowShowArgs) -> Result<View, CliError> {
         let svg = views::drawing(&workflow, &name).svg();
         ambient::replace(&ctx.path(out), svg.as_bytes(), false)?;
     }
-    Ok(views::show(&workflow, &name, args.source, args.out.as_deref()))
+    Ok(views::show(
+        &workflow,
+        &name,
+        args.source,
+        args.out.as_deref(),
+    ))
 }
 
 /// Lines of a file that hold something, with their numbers.
@@ -198,9 +214,8 @@ fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliErro
     let mut all = Vec::new();
     let reader = ctx.reader(file)?;
     for (at, line) in (1..).zip(reader.lines()) {
-        let line = line.map_err(|error| {
-            CliError::input(format!("{}:{at}: {error}", source(file)), RUN)
-        })?;
+        let line =
+            line.map_err(|error| CliError::input(format!("{}:{at}: {error}", source(file)), RUN))?;
         if !line.trim().is_empty() {
             all.push((at, line));
         }
@@ -211,7 +226,9 @@ fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliErro
 /// The items of a file: those of a task set, or a line each.
 fn items(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<Vec<Item>, CliError> {
     let lines = lines(ctx, &args.input)?;
-    let is_set = lines.first().is_some_and(|(_, line)| flow::task::is_head(line));
+    let is_set = lines
+        .first()
+        .is_some_and(|(_, line)| flow::task::is_head(line));
     let mut items = Vec::new();
     for (at, line) in lines.iter().skip(usize::from(is_set)) {
         let item = Item::parse(line, *at);
@@ -221,7 +238,10 @@ fn items(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<Vec<Item>, CliErro
         items.retain(|item| item.id == *id);
     }
     if items.is_empty() {
-        let of = args.item.as_ref().map_or("item".to_owned(), |id| format!("item {id:?}"));
+        let of = args
+            .item
+            .as_ref()
+            .map_or("item".to_owned(), |id| format!("item {id:?}"));
         let message = format!("{} has no {of}", source(&args.input));
         return Err(CliError::input(message, RUN));
     }
@@ -250,7 +270,11 @@ fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {
     let workflow = workflow(ctx, &args.file)?;
     let mut table = table(ctx, &args.executor)?;
     let items = items(ctx, args)?;
-    let strength = if args.strong { Strength::Strong } else { Strength::Weak };
+    let strength = if args.strong {
+        Strength::Strong
+    } else {
+        Strength::Weak
+    };
     let (mut runs, mut recording) = (Vec::new(), Recording::default());
     for item in &items {
         let mut one = |executor: &mut dyn Executor| {
@@ -259,14 +283,20 @@ fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {
         };
         let outcome = match (&mut table, &item.model) {
             (Some(table), _) => one(table),
-            (None, Some(model)) => one(&mut SimulatedModel::new(args.seed, strength, &item.id, model)),
+            (None, Some(model)) => one(&mut SimulatedModel::new(
+                args.seed, strength, &item.id, model,
+            )),
             (None, None) => Err(ExecutorFault::NotSimulated(item.id.clone())),
         };
         let outcome = outcome.map_err(|found| stopped(&item.id, &found))?;
         runs.push((item.id.clone(), outcome));
     }
     if let Some(file) = &args.record {
-        let text = recording.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let text = recording
+            .lines
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>();
         ambient::write_new(&ctx.path(file), text.as_bytes(), 0o600)?;
     }
     let executor = if table.is_some() { "table" } else { "sim" };

@@ -62,7 +62,12 @@ pub fn between(a: &Workflow, b: &Workflow) -> Difference {
     let mut changes = Vec::new();
     for name in ["inputs", "defaults", "return"] {
         let path = name.to_owned();
-        compare(&path, a.document().member(name), b.document().member(name), &mut changes);
+        compare(
+            &path,
+            a.document().member(name),
+            b.document().member(name),
+            &mut changes,
+        );
     }
     let ids: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let mut touched = 0;
@@ -70,14 +75,24 @@ pub fn between(a: &Workflow, b: &Workflow) -> Difference {
         let (from, to) = (before.get(id), after.get(id));
         let count = changes.len();
         let path = format!("steps.{id}");
-        compare(&path, from.map(|(_, step)| *step), to.map(|(_, step)| *step), &mut changes);
+        compare(
+            &path,
+            from.map(|(_, step)| *step),
+            to.map(|(_, step)| *step),
+            &mut changes,
+        );
         touched += usize::from(changes.len() > count);
     }
     // Steps that stand in another order, and are the same otherwise.
     let order = |of: &BTreeMap<&str, (usize, &Data)>, other: &BTreeMap<&str, (usize, &Data)>| {
-        let mut all: Vec<_> = of.iter().filter(|(id, _)| other.contains_key(*id)).collect();
+        let mut all: Vec<_> = of
+            .iter()
+            .filter(|(id, _)| other.contains_key(*id))
+            .collect();
         all.sort_by_key(|(_, (at, _))| *at);
-        all.into_iter().map(|(id, _)| Data::text(*id)).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|(id, _)| Data::text(*id))
+            .collect::<Vec<_>>()
     };
     let (was, is) = (order(&before, &after), order(&after, &before));
     if was != is {
@@ -154,7 +169,11 @@ fn prompt_chars(change: &Change) -> usize {
     let within = segments.any(|segment| segment == "prompt" || segment == "note");
     match (&change.from, &change.to) {
         (Some(Data::Text(a)), Some(Data::Text(b))) if within => edited(a, b),
-        (from, to) => [from, to].into_iter().flatten().map(|of| texts(of, within)).sum(),
+        (from, to) => [from, to]
+            .into_iter()
+            .flatten()
+            .map(|of| texts(of, within))
+            .sum(),
     }
 }
 
@@ -185,8 +204,15 @@ mod tests {
         );
         let after = Workflow::parse(&after).unwrap();
         let difference = between(&before, &after);
-        assert_eq!(difference.patch.apply(before.document()).as_ref(), Ok(after.document()));
-        let paths: Vec<_> = difference.changes.iter().map(|of| of.path.as_str()).collect();
+        assert_eq!(
+            difference.patch.apply(before.document()).as_ref(),
+            Ok(after.document())
+        );
+        let paths: Vec<_> = difference
+            .changes
+            .iter()
+            .map(|of| of.path.as_str())
+            .collect();
         assert_eq!(paths, ["steps.a.prompt.user", "steps.k"]);
         let expected = Locality {
             ast_nodes: 8,
@@ -207,6 +233,10 @@ mod tests {
         assert_eq!(again, before);
         assert_eq!(again.print(), before.print());
         assert_eq!(again.digest(), before.digest());
-        assert!(before.print().starts_with("{\n  \"ir\": \"wf/1\",\n  \"inputs\": [\"x\"],\n"));
+        assert!(
+            before
+                .print()
+                .starts_with("{\n  \"ir\": \"wf/1\",\n  \"inputs\": [\"x\"],\n")
+        );
     }
 }

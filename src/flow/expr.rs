@@ -117,7 +117,10 @@ impl Expr {
             return Err(spot.expected("no expression nested more than 8 deep"));
         }
         let op = spot.member("op")?;
-        let op = op.word(OPS, "and, or, not, eq, ne, lt, le, gt, ge, in, regex, schema, exists or flag")?;
+        let op = op.word(
+            OPS,
+            "and, or, not, eq, ne, lt, le, gt, ge, in, regex, schema, exists or flag",
+        )?;
         Ok(match op {
             Op::And | Op::Or => {
                 let terms = spot.fields(&["op", "of"])?.need("of")?.list(TERMS_MAX)?;
@@ -331,7 +334,11 @@ mod tests {
     #[test]
     fn a_comparison_with_nothing_is_false_and_so_is_its_opposite() {
         let two = |op: &str, a: &str, b: &str| eval(&format!(r#"{{"op":"{op}","a":{a},"b":{b}}}"#));
-        let (gone, half, one) = (r#"{"path":"x.gone"}"#, r#"{"path":"x.t"}"#, r#"{"const":1}"#);
+        let (gone, half, one) = (
+            r#"{"path":"x.gone"}"#,
+            r#"{"path":"x.t"}"#,
+            r#"{"const":1}"#,
+        );
         for op in ["eq", "ne", "lt", "le", "gt", "ge", "in"] {
             assert!(!two(op, gone, one) && !two(op, one, gone), "{op}");
         }
@@ -344,10 +351,16 @@ mod tests {
         assert!(two("in", r#"{"const":"a"}"#, r#"{"path":"x"}"#));
         assert!(two("eq", r#"{"op":"len","path":"x.l"}"#, r#"{"const":3}"#));
         assert!(!two("eq", r#"{"op":"len","path":"x.t"}"#, r#"{"const":3}"#));
-        assert!(eval(r#"{"op":"exists","path":"x.z"}"#) && !eval(r#"{"op":"exists","path":"x.y"}"#));
+        assert!(
+            eval(r#"{"op":"exists","path":"x.z"}"#) && !eval(r#"{"op":"exists","path":"x.y"}"#)
+        );
         assert!(eval(r#"{"op":"and","of":[]}"#) && !eval(r#"{"op":"or","of":[]}"#));
-        assert!(eval(r#"{"op":"not","of":{"op":"regex","path":"x.t","pattern":"."}}"#));
-        assert!(eval(r#"{"op":"schema","path":"x.l.2","schema":{"required":["k"]}}"#));
+        assert!(eval(
+            r#"{"op":"not","of":{"op":"regex","path":"x.t","pattern":"."}}"#
+        ));
+        assert!(eval(
+            r#"{"op":"schema","path":"x.l.2","schema":{"required":["k"]}}"#
+        ));
         assert!(eval(r#"{"op":"regex","path":"x.a","pattern":"^o.e$"}"#));
     }
 
@@ -362,9 +375,17 @@ mod tests {
             fault(r#"{"op":"exists","path":"y.a"}"#),
             "1:23: path: no input and no earlier step writes \"y\""
         );
-        assert_eq!(fault(r#"{"op":"flag","id":"f"}"#), "1:19: id: no earlier check sets the flag \"f\"");
-        assert!(fault(r#"{"op":"eq","a":{},"b":{"const":1}}"#).contains("a: expected {\"path\":…}"));
-        assert!(fault(r#"{"op":"exists","path":"x","more":1}"#).contains("more: expected one of op, path"));
+        assert_eq!(
+            fault(r#"{"op":"flag","id":"f"}"#),
+            "1:19: id: no earlier check sets the flag \"f\""
+        );
+        assert!(
+            fault(r#"{"op":"eq","a":{},"b":{"const":1}}"#).contains("a: expected {\"path\":…}")
+        );
+        assert!(
+            fault(r#"{"op":"exists","path":"x","more":1}"#)
+                .contains("more: expected one of op, path")
+        );
         let deep = format!(
             "{}{{\"op\":\"exists\",\"path\":\"x\"}}{}",
             r#"{"op":"not","of":"#.repeat(8),

@@ -46,7 +46,10 @@ impl Item {
             id,
             inputs: inputs.collect(),
             truth: fields.get("truth").map(|spot| spot.rounded()),
-            model: fields.get("sim").map(|spot| ItemModel::decode(&spot)).transpose()?,
+            model: fields
+                .get("sim")
+                .map(|spot| ItemModel::decode(&spot))
+                .transpose()?,
         })
     }
 }

@@ -11,6 +11,7 @@ pub mod executor;
 pub mod expr;
 mod fault;
 pub mod item;
+pub mod language;
 mod map;
 pub mod memory;
 pub mod number;

@@ -145,7 +145,11 @@ fn scaled(digits: &str, shift: i64) -> Option<(i128, bool)> {
     if head.len() > DIGITS_MAX {
         return None;
     }
-    let head: i128 = if head.is_empty() { 0 } else { head.parse().ok()? };
+    let head: i128 = if head.is_empty() {
+        0
+    } else {
+        head.parse().ok()?
+    };
     let rest = tail[1..].bytes().any(|digit| digit != b'0');
     let up = match tail.as_bytes()[0] {
         b'0'..=b'4' => false,
@@ -213,7 +217,17 @@ mod tests {
             assert_eq!(read(text), Some((shown.to_owned(), rounded)), "{text}");
         }
         for bad in [
-            "", "-", "01", "1.", ".5", "+1", "1e", "1e99", "9007199254740992", "1000000000.5", "NaN",
+            "",
+            "-",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "1e",
+            "1e99",
+            "9007199254740992",
+            "1000000000.5",
+            "NaN",
             "1 ",
         ] {
             assert_eq!(read(bad), None, "{bad}");
@@ -222,7 +236,13 @@ mod tests {
 
     #[test]
     fn what_is_written_as_a_double_is_the_decimal() {
-        for text in ["0.1", "0.000001", "999999999.999999", "-123456789.012345", "4.35"] {
+        for text in [
+            "0.1",
+            "0.000001",
+            "999999999.999999",
+            "-123456789.012345",
+            "4.35",
+        ] {
             let number = Number::parse(text).unwrap().0;
             let bytes = clover_ground::canon::to_bytes(&number).unwrap();
             assert_eq!(String::from_utf8(bytes).unwrap(), text);

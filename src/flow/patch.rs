@@ -151,11 +151,12 @@ pub fn pointer(at: &[String]) -> String {
 
 /// What stands at segments.
 pub(crate) fn find<'a>(document: &'a Data, at: &[String]) -> Option<&'a Data> {
-    at.iter().try_fold(document, |within, segment| match within {
-        Data::Object(members) => members.get(segment),
-        Data::List(items) => items.get(index(segment)?),
-        _ => None,
-    })
+    at.iter()
+        .try_fold(document, |within, segment| match within {
+            Data::Object(members) => members.get(segment),
+            Data::List(items) => items.get(index(segment)?),
+            _ => None,
+        })
 }
 
 fn apply(document: &mut Data, operation: &Operation) -> Option<()> {
@@ -186,11 +187,7 @@ fn apply(document: &mut Data, operation: &Operation) -> Option<()> {
     }
 }
 
-fn in_object(
-    members: &mut BTreeMap<String, Data>,
-    name: &str,
-    kind: &OperationKind,
-) -> Option<()> {
+fn in_object(members: &mut BTreeMap<String, Data>, name: &str, kind: &OperationKind) -> Option<()> {
     match kind {
         OperationKind::Add(value) => {
             members.insert(name.to_owned(), value.clone());
@@ -304,7 +301,10 @@ mod tests {
     fn applied(document: &str, patch: &str) -> Option<String> {
         let document = Data::parse(document, 10_000).unwrap();
         let patch = JsonPatch::parse(patch).unwrap();
-        assert_eq!(JsonPatch::parse(&patch.document().to_string()), Ok(patch.clone()));
+        assert_eq!(
+            JsonPatch::parse(&patch.document().to_string()),
+            Ok(patch.clone())
+        );
         Some(patch.apply(&document).ok()?.to_string())
     }
 
@@ -312,23 +312,67 @@ mod tests {
     fn operations_fit_or_nothing_changes() {
         // source: RFC 6902, appendix A
         let cases = [
-            (r#"{"foo":"bar"}"#, r#"[{"op":"add","path":"/baz","value":"qux"}]"#, Some(r#"{"baz":"qux","foo":"bar"}"#)),
-            (r#"{"foo":["bar","baz"]}"#, r#"[{"op":"add","path":"/foo/1","value":"qux"}]"#, Some(r#"{"foo":["bar","qux","baz"]}"#)),
-            (r#"{"baz":"qux","foo":"bar"}"#, r#"[{"op":"remove","path":"/baz"}]"#, Some(r#"{"foo":"bar"}"#)),
-            (r#"{"foo":["bar","qux","baz"]}"#, r#"[{"op":"remove","path":"/foo/1"}]"#, Some(r#"{"foo":["bar","baz"]}"#)),
-            (r#"{"baz":"qux"}"#, r#"[{"op":"replace","path":"/baz","value":"boo"}]"#, Some(r#"{"baz":"boo"}"#)),
-            (r#"{"baz":"qux"}"#, r#"[{"op":"test","path":"/baz","value":"bar"}]"#, None),
-            (r#"{"foo":"bar"}"#, r#"[{"op":"add","path":"/baz/bat","value":"qux"}]"#, None),
-            (r#"{"/":9,"~1":10}"#, r#"[{"op":"test","path":"/~01","value":10}]"#, Some(r#"{"/":9,"~1":10}"#)),
-            (r#"{"foo":["bar"]}"#, r#"[{"op":"add","path":"/foo/-","value":["abc"]}]"#, Some(r#"{"foo":["bar",["abc"]]}"#)),
+            (
+                r#"{"foo":"bar"}"#,
+                r#"[{"op":"add","path":"/baz","value":"qux"}]"#,
+                Some(r#"{"baz":"qux","foo":"bar"}"#),
+            ),
+            (
+                r#"{"foo":["bar","baz"]}"#,
+                r#"[{"op":"add","path":"/foo/1","value":"qux"}]"#,
+                Some(r#"{"foo":["bar","qux","baz"]}"#),
+            ),
+            (
+                r#"{"baz":"qux","foo":"bar"}"#,
+                r#"[{"op":"remove","path":"/baz"}]"#,
+                Some(r#"{"foo":"bar"}"#),
+            ),
+            (
+                r#"{"foo":["bar","qux","baz"]}"#,
+                r#"[{"op":"remove","path":"/foo/1"}]"#,
+                Some(r#"{"foo":["bar","baz"]}"#),
+            ),
+            (
+                r#"{"baz":"qux"}"#,
+                r#"[{"op":"replace","path":"/baz","value":"boo"}]"#,
+                Some(r#"{"baz":"boo"}"#),
+            ),
+            (
+                r#"{"baz":"qux"}"#,
+                r#"[{"op":"test","path":"/baz","value":"bar"}]"#,
+                None,
+            ),
+            (
+                r#"{"foo":"bar"}"#,
+                r#"[{"op":"add","path":"/baz/bat","value":"qux"}]"#,
+                None,
+            ),
+            (
+                r#"{"/":9,"~1":10}"#,
+                r#"[{"op":"test","path":"/~01","value":10}]"#,
+                Some(r#"{"/":9,"~1":10}"#),
+            ),
+            (
+                r#"{"foo":["bar"]}"#,
+                r#"[{"op":"add","path":"/foo/-","value":["abc"]}]"#,
+                Some(r#"{"foo":["bar",["abc"]]}"#),
+            ),
             ("[1]", r#"[{"op":"add","path":"/2","value":1}]"#, None),
             ("[1]", r#"[{"op":"replace","path":"/-","value":1}]"#, None),
             ("[1]", r#"[{"op":"remove","path":""}]"#, None),
-            ("[1]", r#"[{"op":"replace","path":"","value":2}]"#, Some("2")),
+            (
+                "[1]",
+                r#"[{"op":"replace","path":"","value":2}]"#,
+                Some("2"),
+            ),
             ("[1,2]", r#"[{"op":"remove","path":"/00"}]"#, None),
         ];
         for (document, patch, after) in cases {
-            assert_eq!(applied(document, patch).as_deref(), after, "{patch} on {document}");
+            assert_eq!(
+                applied(document, patch).as_deref(),
+                after,
+                "{patch} on {document}"
+            );
         }
         for bad in [
             r#"[{"op":"move","path":"/a","from":"/b"}]"#,
@@ -356,7 +400,12 @@ mod tests {
             for b in texts {
                 let (a, b) = (Data::parse(a, 999).unwrap(), Data::parse(b, 999).unwrap());
                 let patch = JsonPatch::between(&a, &b);
-                assert_eq!(patch.apply(&a).as_ref(), Ok(&b), "{a} -> {b}: {}", patch.document());
+                assert_eq!(
+                    patch.apply(&a).as_ref(),
+                    Ok(&b),
+                    "{a} -> {b}: {}",
+                    patch.document()
+                );
                 assert_eq!(patch.0.is_empty(), a == b);
             }
         }

@@ -63,7 +63,8 @@ struct Reader {
 pub(crate) fn workflow(node: &Node) -> Result<Draft, Fault> {
     let root = Spot::root(node);
     // A document of another language is told so, whatever else it holds.
-    root.member("ir")?.word(&[(LANGUAGE, ())], "the language \"wf/1\"")?;
+    root.member("ir")?
+        .word(&[(LANGUAGE, ())], "the language \"wf/1\"")?;
     let fields = root.fields(&["ir", "inputs", "defaults", "steps", "return"])?;
     let mut inputs = Vec::new();
     for spot in fields.need("inputs")?.list(INPUTS_MAX)? {
@@ -82,9 +83,10 @@ pub(crate) fn workflow(node: &Node) -> Result<Draft, Fault> {
     let mut reader = Reader {
         scope: Scope::new(inputs.iter().map(String::as_str)),
         defaults: match fields.get("defaults") {
-            Some(spot) => {
-                settings(&spot.fields(&["model", "temperature", "max_tokens", "seed"])?, &standard)?
-            }
+            Some(spot) => settings(
+                &spot.fields(&["model", "temperature", "max_tokens", "seed"])?,
+                &standard,
+            )?,
             None => standard,
         },
         steps: Vec::new(),
@@ -131,7 +133,11 @@ fn settings(fields: &Fields<'_>, standard: &ModelSettings) -> Result<ModelSettin
         of.max_tokens = spot.count(1, 32_768, "a whole number from 1 to 32768")?;
     }
     if let Some(spot) = fields.get("seed") {
-        of.seed = spot.count(0, clover_num::INTEGER_MAX, "a whole number from 0 to 2^53 - 1")?;
+        of.seed = spot.count(
+            0,
+            clover_num::INTEGER_MAX,
+            "a whole number from 0 to 2^53 - 1",
+        )?;
     }
     Ok(of)
 }
@@ -207,7 +213,16 @@ impl Reader {
 
     fn llm(&self, spot: &Spot<'_>, _: &str) -> Result<Action, Fault> {
         let fields = spot.fields(&[
-            "id", "kind", "prompt", "reads", "out", "writes", "model", "temperature", "max_tokens", "seed",
+            "id",
+            "kind",
+            "prompt",
+            "reads",
+            "out",
+            "writes",
+            "model",
+            "temperature",
+            "max_tokens",
+            "seed",
         ])?;
         let reads = fields.need("reads")?.list(READS_MAX)?;
         let reads: Vec<Path> = reads
@@ -273,9 +288,11 @@ impl Reader {
         Ok(Action::Guard(GuardStep {
             target: place.ok_or_else(none)?,
             when: Expr::decode(&fields.need("when")?, &self.scope)?,
-            max_tries: fields
-                .need("max_tries")?
-                .count(1, TRIES_MAX, "a whole number from 1 to 3")?,
+            max_tries: fields.need("max_tries")?.count(
+                1,
+                TRIES_MAX,
+                "a whole number from 1 to 3",
+            )?,
             note: note.transpose()?,
         }))
     }
@@ -285,16 +302,24 @@ impl Reader {
         let args = fields.need("args")?;
         let word = fields.need("fn")?;
         let functions: &[(&str, fn(&Scope, &Spot<'_>) -> Result<MapFunction, Fault>)] = &[
-            ("select", |scope, args| Ok(MapFunction::Select(only(scope, args)?))),
+            ("select", |scope, args| {
+                Ok(MapFunction::Select(only(scope, args)?))
+            }),
             ("merge", merge),
-            ("parse_json", |scope, args| Ok(MapFunction::ParseJson(only(scope, args)?))),
+            ("parse_json", |scope, args| {
+                Ok(MapFunction::ParseJson(only(scope, args)?))
+            }),
             ("regex", regex),
-            ("lower", |scope, args| Ok(MapFunction::Lower(only(scope, args)?))),
+            ("lower", |scope, args| {
+                Ok(MapFunction::Lower(only(scope, args)?))
+            }),
             ("round", round),
             ("lookup", lookup),
             ("concat", concat),
             ("const", |_, args| {
-                Ok(MapFunction::Const(args.fields(&["value"])?.need("value")?.data()?))
+                Ok(MapFunction::Const(
+                    args.fields(&["value"])?.need("value")?.data()?,
+                ))
             }),
         ];
         let wanted = "select, merge, parse_json, regex, lower, round, lookup, concat or const";
@@ -355,7 +380,10 @@ fn round(scope: &Scope, args: &Spot<'_>) -> Result<MapFunction, Fault> {
     let decimals = fields.need("decimals")?;
     let decimals = decimals.count(0, u64::from(crate::number::DECIMALS_MAX), "0 to 6")?;
     let ties = fields.get("ties").map(|spot| {
-        spot.word(&[("even", Ties::Even), ("away", Ties::Away)], "even or away")
+        spot.word(
+            &[("even", Ties::Even), ("away", Ties::Away)],
+            "even or away",
+        )
     });
     Ok(MapFunction::Round {
         path: scope.path(&fields.need("path")?)?,

@@ -120,7 +120,14 @@ pub fn run(
         Err(Halt::Crash(reason, detail)) => {
             let step = runner.at.map(|at| workflow.steps[at].id.clone());
             let step = step.unwrap_or_default();
-            (None, Some(Crash { detail, reason, step }))
+            (
+                None,
+                Some(Crash {
+                    detail,
+                    reason,
+                    step,
+                }),
+            )
         }
     };
     let flags = workflow.steps.iter().filter_map(|step| match &step.action {
@@ -252,9 +259,8 @@ impl Runner<'_> {
     ) -> Result<(), Halt> {
         let mut record = self.begin((at, step))?;
         let find = |path: &Path| self.memory.find(path).map(Cow::Borrowed);
-        let fill = |template: &Template| {
-            map::fill(template, &self.memory.fuel, self.bounds.text, find)
-        };
+        let fill =
+            |template: &Template| map::fill(template, &self.memory.fuel, self.bounds.text, find);
         let system = llm.system.as_ref().map(fill).transpose()?;
         let mut user = fill(&llm.user)?;
         if let Some(note) = note {
@@ -281,9 +287,10 @@ impl Runner<'_> {
         let answer = self.executor.ask(&ask).map_err(Halt::Executor)?;
         let (text, usage) = match answer {
             StepAnswer::Text(text, usage) => (Ok(text), usage),
-            StepAnswer::Timeout(usage) => {
-                (Err((CrashReason::Timeout, "no answer in time".to_owned())), usage)
-            }
+            StepAnswer::Timeout(usage) => (
+                Err((CrashReason::Timeout, "no answer in time".to_owned())),
+                usage,
+            ),
             StepAnswer::Failed(why, usage) => (Err((CrashReason::Endpoint, why)), usage),
         };
         self.usage = self.usage.plus(usage);
@@ -292,7 +299,9 @@ impl Runner<'_> {
             answer: text.as_ref().ok().map(answered),
             request: digest,
         });
-        let value = text.map_err(Halt::from).and_then(|text| self.read(llm, text));
+        let value = text
+            .map_err(Halt::from)
+            .and_then(|text| self.read(llm, text));
         match value {
             Ok(value) => self.write(record, &llm.writes, value),
             Err(halt) => {
@@ -309,7 +318,10 @@ impl Runner<'_> {
         let value = if llm.is_json {
             let read = Data::parse(text.trim(), self.bounds.text);
             read.map_err(|fault| {
-                Halt::Crash(CrashReason::Parse, format!("the answer is no JSON: {fault}"))
+                Halt::Crash(
+                    CrashReason::Parse,
+                    format!("the answer is no JSON: {fault}"),
+                )
             })?
         } else {
             Data::Text(text)
@@ -317,7 +329,11 @@ impl Runner<'_> {
         if let Some(shape) = &llm.shape
             && let Some(below) = shape.misfit(&value, &self.memory.fuel)?
         {
-            let place = if below.is_empty() { "as a whole" } else { &below[1..] };
+            let place = if below.is_empty() {
+                "as a whole"
+            } else {
+                &below[1..]
+            };
             let detail = format!("the answer does not fit its schema: {}", shortened(place));
             return Err(Halt::Crash(CrashReason::Type, detail));
         }
@@ -458,7 +474,12 @@ mod tests {
         let first = over(INVOICE, GIVEN, &mut recorder);
         assert_eq!(first.output.clone().unwrap().to_string(), "40");
         assert_eq!(first.violations().count(), 0);
-        let steps: Vec<_> = first.trace.steps.iter().map(|of| (of.step.as_str(), of.attempt)).collect();
+        let steps: Vec<_> = first
+            .trace
+            .steps
+            .iter()
+            .map(|of| (of.step.as_str(), of.attempt))
+            .collect();
         let expected = [
             ("draft", 0),
             ("k1", 0),
@@ -470,9 +491,20 @@ mod tests {
             ("t1", 0),
         ];
         assert_eq!(steps, expected);
-        assert_eq!(first.trace.steps[6].guard, Some(TraceGuard { still: false, tries: 2 }));
+        assert_eq!(
+            first.trace.steps[6].guard,
+            Some(TraceGuard {
+                still: false,
+                tries: 2
+            })
+        );
         // The note makes another request, and the second and third are alike.
-        let requests: Vec<_> = first.trace.steps.iter().filter_map(|of| of.call.as_ref()).collect();
+        let requests: Vec<_> = first
+            .trace
+            .steps
+            .iter()
+            .filter_map(|of| of.call.as_ref())
+            .collect();
         assert_ne!(requests[0].request, requests[1].request);
         assert_eq!(requests[1].request, requests[2].request);
         // What was recorded gives the same trace, bit for bit.
@@ -485,7 +517,10 @@ mod tests {
         assert_eq!(again.trace.digest(), first.trace.digest());
         let workflow = Workflow::parse(INVOICE).unwrap();
         let more = run(&workflow, &inputs(GIVEN), &mut table, Bounds::default(), 0).unwrap_err();
-        assert!(matches!(more, ExecutorFault::NotRecorded { nth: 1, .. }), "{more}");
+        assert!(
+            matches!(more, ExecutorFault::NotRecorded { nth: 1, .. }),
+            "{more}"
+        );
     }
 
     #[test]
@@ -513,7 +548,10 @@ mod tests {
         let (reason, detail) = crash(text("{\"sum\":1}"));
         assert_eq!(reason, CrashReason::Type);
         assert!(detail.ends_with("\"total\""), "{detail}");
-        assert_eq!(crash(StepAnswer::Timeout(Usage::default())).0, CrashReason::Timeout);
+        assert_eq!(
+            crash(StepAnswer::Timeout(Usage::default())).0,
+            CrashReason::Timeout
+        );
         let failed = StepAnswer::Failed("status 500".to_owned(), Usage::default());
         assert_eq!(crash(failed).0, CrashReason::Endpoint);
         let outcome = over(INVOICE, "{\"x\":{},\"c\":{\"limit\":1}}", &mut script(&[]));
@@ -532,71 +570,191 @@ mod tests {
     }
 
     fn map_of(function: &str, args: &str, given: &str) -> Result<String, CrashReason> {
-        let step = format!(r#"{{"id":"m","kind":"map","fn":"{function}","args":{args},"writes":"y"}}"#);
+        let step =
+            format!(r#"{{"id":"m","kind":"map","fn":"{function}","args":{args},"writes":"y"}}"#);
         maps(&step, given)
     }
 
     #[test]
     fn every_function_has_a_value_or_a_reason() {
         let ok = |function, args, given, value: &str| {
-            assert_eq!(map_of(function, args, given).as_deref(), Ok(value), "{function} {args}");
+            assert_eq!(
+                map_of(function, args, given).as_deref(),
+                Ok(value),
+                "{function} {args}"
+            );
         };
         let bad = |function, args, given, reason| {
-            assert_eq!(map_of(function, args, given), Err(reason), "{function} {args}");
+            assert_eq!(
+                map_of(function, args, given),
+                Err(reason),
+                "{function} {args}"
+            );
         };
-        ok("select", r#"{"path":"x.1"}"#, r#"{"x":[1,{"b":2,"a":1}]}"#, r#"{"a":1,"b":2}"#);
-        bad("select", r#"{"path":"x.2"}"#, r#"{"x":[]}"#, CrashReason::Type);
-        ok("merge", r#"{"paths":["x.a","x.b"]}"#, r#"{"x":{"a":{"k":1,"l":1},"b":{"k":2}}}"#, r#"{"k":2,"l":1}"#);
-        bad("merge", r#"{"paths":["x"]}"#, r#"{"x":[]}"#, CrashReason::Type);
-        ok("parse_json", r#"{"path":"x"}"#, r#"{"x":" [1.50] "}"#, "[1.5]");
-        bad("parse_json", r#"{"path":"x"}"#, r#"{"x":"[1"}"#, CrashReason::Parse);
-        ok("regex", r#"{"path":"x","pattern":"a(\\d+)","group":1}"#, r#"{"x":"a12"}"#, "\"12\"");
-        ok("regex", r#"{"path":"x","pattern":"b","else":null}"#, r#"{"x":"a"}"#, "null");
-        bad("regex", r#"{"path":"x","pattern":"b"}"#, r#"{"x":"a"}"#, CrashReason::Parse);
+        ok(
+            "select",
+            r#"{"path":"x.1"}"#,
+            r#"{"x":[1,{"b":2,"a":1}]}"#,
+            r#"{"a":1,"b":2}"#,
+        );
+        bad(
+            "select",
+            r#"{"path":"x.2"}"#,
+            r#"{"x":[]}"#,
+            CrashReason::Type,
+        );
+        ok(
+            "merge",
+            r#"{"paths":["x.a","x.b"]}"#,
+            r#"{"x":{"a":{"k":1,"l":1},"b":{"k":2}}}"#,
+            r#"{"k":2,"l":1}"#,
+        );
+        bad(
+            "merge",
+            r#"{"paths":["x"]}"#,
+            r#"{"x":[]}"#,
+            CrashReason::Type,
+        );
+        ok(
+            "parse_json",
+            r#"{"path":"x"}"#,
+            r#"{"x":" [1.50] "}"#,
+            "[1.5]",
+        );
+        bad(
+            "parse_json",
+            r#"{"path":"x"}"#,
+            r#"{"x":"[1"}"#,
+            CrashReason::Parse,
+        );
+        ok(
+            "regex",
+            r#"{"path":"x","pattern":"a(\\d+)","group":1}"#,
+            r#"{"x":"a12"}"#,
+            "\"12\"",
+        );
+        ok(
+            "regex",
+            r#"{"path":"x","pattern":"b","else":null}"#,
+            r#"{"x":"a"}"#,
+            "null",
+        );
+        bad(
+            "regex",
+            r#"{"path":"x","pattern":"b"}"#,
+            r#"{"x":"a"}"#,
+            CrashReason::Parse,
+        );
         ok("lower", r#"{"path":"x"}"#, r#"{"x":"ÀB"}"#, "\"Àb\"");
-        ok("round", r#"{"path":"x","decimals":1}"#, r#"{"x":0.25}"#, "0.2");
-        ok("round", r#"{"path":"x","decimals":1,"ties":"away"}"#, r#"{"x":0.25}"#, "0.3");
-        bad("round", r#"{"path":"x","decimals":1}"#, r#"{"x":"1"}"#, CrashReason::Type);
-        ok("lookup", r#"{"path":"x","table":{"1.5":"b"}}"#, r#"{"x":1.50}"#, "\"b\"");
-        ok("lookup", r#"{"path":"x","table":{},"else":0}"#, r#"{"x":"q"}"#, "0");
-        bad("lookup", r#"{"path":"x","table":{}}"#, r#"{"x":"q"}"#, CrashReason::Type);
-        ok("concat", r#"{"template":"{{x.a}}-{{x.n}}"}"#, r#"{"x":{"a":"k","n":[1]}}"#, "\"k-[1]\"");
-        bad("concat", r#"{"template":"{{x.b}}"}"#, r#"{"x":{}}"#, CrashReason::Type);
+        ok(
+            "round",
+            r#"{"path":"x","decimals":1}"#,
+            r#"{"x":0.25}"#,
+            "0.2",
+        );
+        ok(
+            "round",
+            r#"{"path":"x","decimals":1,"ties":"away"}"#,
+            r#"{"x":0.25}"#,
+            "0.3",
+        );
+        bad(
+            "round",
+            r#"{"path":"x","decimals":1}"#,
+            r#"{"x":"1"}"#,
+            CrashReason::Type,
+        );
+        ok(
+            "lookup",
+            r#"{"path":"x","table":{"1.5":"b"}}"#,
+            r#"{"x":1.50}"#,
+            "\"b\"",
+        );
+        ok(
+            "lookup",
+            r#"{"path":"x","table":{},"else":0}"#,
+            r#"{"x":"q"}"#,
+            "0",
+        );
+        bad(
+            "lookup",
+            r#"{"path":"x","table":{}}"#,
+            r#"{"x":"q"}"#,
+            CrashReason::Type,
+        );
+        ok(
+            "concat",
+            r#"{"template":"{{x.a}}-{{x.n}}"}"#,
+            r#"{"x":{"a":"k","n":[1]}}"#,
+            "\"k-[1]\"",
+        );
+        bad(
+            "concat",
+            r#"{"template":"{{x.b}}"}"#,
+            r#"{"x":{}}"#,
+            CrashReason::Type,
+        );
         ok("const", r#"{"value":[true]}"#, r#"{"x":1}"#, "[true]");
     }
 
     #[test]
     fn what_grows_without_end_is_bound() {
-        let mut steps = vec![r#"{"id":"a0","kind":"map","fn":"select","args":{"path":"x"},"writes":"v0"}"#.to_owned()];
+        let mut steps = vec![
+            r#"{"id":"a0","kind":"map","fn":"select","args":{"path":"x"},"writes":"v0"}"#
+                .to_owned(),
+        ];
         for at in 1..11 {
             let before = at - 1;
             let holes = format!("{{{{v{before}}}}}").repeat(40);
             steps.push(format!(r#"{{"id":"a{at}","kind":"map","fn":"concat","args":{{"template":"{holes}"}},"writes":"v{at}"}}"#));
         }
-        steps.push(r#"{"id":"z","kind":"map","fn":"select","args":{"path":"v10"},"writes":"y"}"#.to_owned());
-        assert_eq!(maps(&steps.join(","), r#"{"x":"0123456789"}"#), Err(CrashReason::Bound));
+        steps.push(
+            r#"{"id":"z","kind":"map","fn":"select","args":{"path":"v10"},"writes":"y"}"#
+                .to_owned(),
+        );
+        assert_eq!(
+            maps(&steps.join(","), r#"{"x":"0123456789"}"#),
+            Err(CrashReason::Bound)
+        );
         // Guards within guards multiply: the count of executions ends them.
-        let mut steps = vec![r#"{"id":"m","kind":"llm","prompt":{"user":"u"},"reads":[],"writes":"m"}"#.to_owned()];
+        let mut steps = vec![
+            r#"{"id":"m","kind":"llm","prompt":{"user":"u"},"reads":[],"writes":"m"}"#.to_owned(),
+        ];
         for at in 0..11 {
             steps.push(format!(r#"{{"id":"g{at}","kind":"guard","target":"m","when":{{"op":"exists","path":"m"}},"max_tries":3}}"#));
         }
-        let text = format!(r#"{{"ir":"wf/1","inputs":[],"steps":[{}],"return":"m"}}"#, steps.join(","));
+        let text = format!(
+            r#"{{"ir":"wf/1","inputs":[],"steps":[{}],"return":"m"}}"#,
+            steps.join(",")
+        );
         let workflow = Workflow::parse(&text).unwrap();
         let mut executor = script(&["a"; 1000]);
-        let bounds = Bounds { calls: 1000, ..Bounds::default() };
+        let bounds = Bounds {
+            calls: 1000,
+            ..Bounds::default()
+        };
         let outcome = run(&workflow, &BTreeMap::new(), &mut executor, bounds, 0).unwrap();
         assert_eq!(outcome.crash().unwrap().reason, CrashReason::Bound);
         assert!(outcome.trace.steps.len() <= bounds.steps);
         let mut executor = script(&["a"; 1000]);
-        let outcome = run(&workflow, &BTreeMap::new(), &mut executor, Bounds::default(), 0).unwrap();
+        let outcome = run(
+            &workflow,
+            &BTreeMap::new(),
+            &mut executor,
+            Bounds::default(),
+            0,
+        )
+        .unwrap();
         assert_eq!(outcome.crash().unwrap().detail, "more than 60 calls");
         assert_eq!(executor.0.len(), 940, "a bound holds to the call");
         // So does the work of patterns over long texts.
         let long = format!(r#"{{"x":"{}"}}"#, "a".repeat(60_000));
         let check = r#"{"op":"regex","path":"x","pattern":"(a|b|ab)*c"}"#;
         let of = vec![check; 16].join(",");
-        let checks = format!(r#"{{"id":"k","kind":"check","hard":true,"expr":{{"op":"or","of":[{of}]}}}},
-            {{"id":"m","kind":"map","fn":"const","args":{{"value":1}},"writes":"y"}}"#);
+        let checks = format!(
+            r#"{{"id":"k","kind":"check","hard":true,"expr":{{"op":"or","of":[{of}]}}}},
+            {{"id":"m","kind":"map","fn":"const","args":{{"value":1}},"writes":"y"}}"#
+        );
         let start = std::time::Instant::now();
         assert_eq!(maps(&checks, &long), Err(CrashReason::Bound));
         assert!(start.elapsed().as_secs() < 20);

@@ -97,7 +97,10 @@ impl Shape {
         let items = items.map(|spot| Self::decode_at(&spot, depth + 1).map(Box::new));
         let pattern = fields.get("pattern").map(|spot| pattern(&spot));
         for name in ["title", "description"] {
-            fields.get(name).map(|spot| spot.text(TEXT_MAX)).transpose()?;
+            fields
+                .get(name)
+                .map(|spot| spot.text(TEXT_MAX))
+                .transpose()?;
         }
         let number = |name: &str| fields.get(name).map(|spot| spot.number()).transpose();
         let closed = fields.get("additionalProperties");
@@ -131,8 +134,7 @@ impl Shape {
         fuel.spend(1)?;
         let here = || Ok(Some(String::new()));
         let whole = value.as_number().is_some_and(|of| of.whole().is_some());
-        let is_type =
-            |name: &&str| *name == value.kind() || (*name == "integer" && whole);
+        let is_type = |name: &&str| *name == value.kind() || (*name == "integer" && whole);
         if !self.types.is_empty() && !self.types.iter().any(is_type) {
             return here();
         }
@@ -263,7 +265,10 @@ mod tests {
 
     fn misfit(schema: &str, value: &str) -> Option<String> {
         let value = Data::parse(value, 1000).unwrap();
-        shape(schema).unwrap().misfit(&value, &Fuel::full()).unwrap()
+        shape(schema)
+            .unwrap()
+            .misfit(&value, &Fuel::full())
+            .unwrap()
     }
 
     #[test]
@@ -294,7 +299,10 @@ mod tests {
         }
         assert_eq!(misfit(r#"{"minLength":3}"#, "[]"), None);
         assert_eq!(misfit(r#"{"const":1}"#, "1.0"), None);
-        assert_eq!(misfit(r#"{"const":1,"enum":[2]}"#, "1"), Some(String::new()));
+        assert_eq!(
+            misfit(r#"{"const":1,"enum":[2]}"#, "1"),
+            Some(String::new())
+        );
     }
 
     #[test]

@@ -319,7 +319,10 @@ impl Scanner<'_> {
     fn hex(&mut self) -> Result<u32, Fault> {
         let digits = self.rest.get(..4).unwrap_or_default();
         let is_hex = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let Some(code) = is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten() else {
+        let Some(code) = is_hex
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
+        else {
             return Err(self.expected("four hex digits"));
         };
         self.rest = &self.rest[4..];
@@ -385,7 +388,10 @@ mod tests {
         let deep = "[".repeat(100_000);
         assert!(matches!(
             parse(&deep, 1 << 20).unwrap_err().kind,
-            FaultKind::TooMany { most: DEPTH_MAX, .. }
+            FaultKind::TooMany {
+                most: DEPTH_MAX,
+                ..
+            }
         ));
         assert!(parse("[1]", 2).is_err());
     }

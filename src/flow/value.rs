@@ -198,10 +198,7 @@ impl Data {
 }
 
 /// Members in the order of print.
-fn ordered<'a>(
-    members: &'a BTreeMap<String, Data>,
-    order: &[&str],
-) -> Vec<(&'a String, &'a Data)> {
+fn ordered<'a>(members: &'a BTreeMap<String, Data>, order: &[&str]) -> Vec<(&'a String, &'a Data)> {
     let mut all: Vec<_> = members.iter().collect();
     let rank = |name: &str| order.iter().position(|of| *of == name);
     all.sort_by_key(|(name, _)| (rank(name).unwrap_or(order.len()), *name));

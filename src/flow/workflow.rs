@@ -35,8 +35,8 @@ pub const TRIES_MAX: u64 = 3;
 const WIDTH: usize = 100;
 /// Members that are printed before others.
 const ORDER: &[&str] = &[
-    "ir", "inputs", "defaults", "id", "kind", "op", "fn", "target", "system", "user", "prompt", "path", "a", "b", "of",
-    "steps", "return",
+    "ir", "inputs", "defaults", "id", "kind", "op", "fn", "target", "system", "user", "prompt",
+    "path", "a", "b", "of", "steps", "return",
 ];
 
 /// A workflow that was checked.

@@ -130,12 +130,23 @@ mod tests {
             title: "<script>".to_owned(),
             boxes: vec![step("a&b"), step("c")],
             arrows: vec![
-                StepArrow { from: 0, to: 1, is_again: false },
-                StepArrow { from: 1, to: 0, is_again: true },
+                StepArrow {
+                    from: 0,
+                    to: 1,
+                    is_again: false,
+                },
+                StepArrow {
+                    from: 1,
+                    to: 0,
+                    is_again: true,
+                },
             ],
         };
         let svg = drawing.svg();
-        assert!(svg.contains("&lt;script&gt;") && svg.contains("a&amp;b"), "{svg}");
+        assert!(
+            svg.contains("&lt;script&gt;") && svg.contains("a&amp;b"),
+            "{svg}"
+        );
         assert!(!svg.contains("<script>") && svg.matches("<path").count() == 4);
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     }

@@ -115,7 +115,9 @@ fn group_gamma(group: &[(f64, f64)], epsilon: f64) -> Option<f64> {
             }
             pairs.push(match a.0.total_cmp(&b.0) {
                 std::cmp::Ordering::Equal => 0.5,
-                order => f64::from(u8::from((order == std::cmp::Ordering::Greater) == (gap > 0.0))),
+                order => f64::from(u8::from(
+                    (order == std::cmp::Ordering::Greater) == (gap > 0.0),
+                )),
             });
         }
     }
@@ -307,7 +309,8 @@ mod tests {
             });
             let expansions: Vec<Vec<Expansion>> = expansions.collect();
             for k in 1..=3_usize {
-                let found = proposal_quality(&expansions, k, case["least_gain"].as_f64().unwrap(), level);
+                let found =
+                    proposal_quality(&expansions, k, case["least_gain"].as_f64().unwrap(), level);
                 same(name, &found.unwrap(), &case["kappa"][k - 1]);
             }
             let pairs = case["pairs"].as_array().unwrap().iter().map(|run| {
@@ -331,8 +334,14 @@ mod tests {
             let group = |right: bool| {
                 let score = if right { 1.0 } else { -1.0 };
                 vec![
-                    ScoredCandidate { score: Some(score), utility: 1.0 },
-                    ScoredCandidate { score: Some(0.0), utility: 0.0 },
+                    ScoredCandidate {
+                        score: Some(score),
+                        utility: 1.0,
+                    },
+                    ScoredCandidate {
+                        score: Some(0.0),
+                        utility: 0.0,
+                    },
                 ]
             };
             (0..6).map(|_| group(draws.uniform() < own)).collect()
@@ -360,29 +369,54 @@ mod tests {
             let mut one = || {
                 let utility = draws.uniform();
                 let score = if is_oracle { utility } else { draws.uniform() };
-                ScoredCandidate { score: Some(score), utility }
+                ScoredCandidate {
+                    score: Some(score),
+                    utility,
+                }
             };
             let mut group = || (0..4).map(|_| one()).collect::<Vec<_>>();
             let mut run = || (0..3).map(|_| group()).collect::<Vec<_>>();
             (0..60).map(|_| run()).collect()
         };
-        let blind = alignment(&candidates(false), 0.0, 0.95).unwrap().gamma.interval.unwrap();
+        let blind = alignment(&candidates(false), 0.0, 0.95)
+            .unwrap()
+            .gamma
+            .interval
+            .unwrap();
         assert!(blind.low < 0.5 && 0.5 < blind.high, "{blind:?}");
         let oracle = alignment(&candidates(true), 0.0, 0.95).unwrap();
-        assert_eq!(oracle.gamma.interval.unwrap(), Interval { low: 1.0, high: 1.0 });
+        assert_eq!(
+            oracle.gamma.interval.unwrap(),
+            Interval {
+                low: 1.0,
+                high: 1.0
+            }
+        );
         assert_eq!(oracle.regret.mean, Some(0.0));
     }
 
     #[test]
     fn what_cannot_be_compared_has_no_value() {
-        let crash = ScoredCandidate { score: None, utility: 0.0 };
-        let good = ScoredCandidate { score: Some(0.5), utility: 1.0 };
+        let crash = ScoredCandidate {
+            score: None,
+            utility: 0.0,
+        };
+        let good = ScoredCandidate {
+            score: Some(0.5),
+            utility: 1.0,
+        };
         let runs = vec![vec![vec![crash, good]], vec![vec![good, good]]];
         let found = alignment(&runs, 0.0, 0.95).unwrap();
         assert_eq!(found.gamma.runs, [None, None]);
         assert_eq!(found.gamma_all.runs, [Some(1.0), None]);
-        assert_eq!((found.gamma_all.mean, found.gamma_all.interval), (Some(1.0), None));
-        let thin = vec![vec![Expansion { parent: 0.0, children: vec![1.0] }]];
+        assert_eq!(
+            (found.gamma_all.mean, found.gamma_all.interval),
+            (Some(1.0), None)
+        );
+        let thin = vec![vec![Expansion {
+            parent: 0.0,
+            children: vec![1.0],
+        }]];
         assert_eq!(proposal_quality(&thin, 2, 0.1, 0.95).unwrap().mean, None);
         assert!(proposal_quality(&thin, 0, 0.1, 0.95).is_err());
         assert!(alignment(&runs, -1.0, 0.95).is_err() && alignment(&runs, 0.0, 1.0).is_err());

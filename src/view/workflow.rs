@@ -377,7 +377,8 @@ pub fn diff(difference: &Difference, is_patch: bool) -> View {
             (None, Some(to)) => format!("{}: added {to}", change.path),
             (Some(from), None) => format!("{}: removed {from}", change.path),
             (from, to) => {
-                let of = |value: &Option<Data>| value.as_ref().map_or(String::new(), Data::canonical);
+                let of =
+                    |value: &Option<Data>| value.as_ref().map_or(String::new(), Data::canonical);
                 format!("{}: {} -> {}", change.path, of(from), of(to))
             }
         });
@@ -445,7 +446,9 @@ pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutc
     let items: Vec<_> = runs.iter().map(|(item, of)| item_run(item, of)).collect();
     let usage = runs.iter().map(|(_, of)| of.usage);
     let usage = usage.fold(Usage::default(), Usage::plus);
-    let violated = runs.iter().filter(|(_, of)| of.violations().next().is_some());
+    let violated = runs
+        .iter()
+        .filter(|(_, of)| of.violations().next().is_some());
     let facts = WorkflowRan {
         workflow: workflow.digest(),
         executor,
@@ -476,7 +479,13 @@ pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutc
                 None => run.output.to_string(),
             };
             let trace = run.trace.short().to_string();
-            vec![run.item.clone(), ended(run), run.calls.to_string(), trace, short(&output)]
+            vec![
+                run.item.clone(),
+                ended(run),
+                run.calls.to_string(),
+                trace,
+                short(&output),
+            ]
         });
         view.table(&["item", "ended", "calls", "trace", "output"], rows);
     }

@@ -83,7 +83,9 @@ impl ItemModel {
 
 impl Slip {
     fn decode(spot: &Spot<'_>) -> Result<Self, Fault> {
-        let fields = spot.fields(&["id", "p", "until", "together", "step", "fault", "path", "value"])?;
+        let fields = spot.fields(&[
+            "id", "p", "until", "together", "step", "fault", "path", "value",
+        ])?;
         let text = |name: &str| fields.get(name).map(|spot| spot.text(400)).transpose();
         let p = fields.need("p")?;
         let probability = p.number()?.millionths();
@@ -151,7 +153,11 @@ impl<'a> SimulatedModel<'a> {
             return false;
         }
         let mut texts = messages(ask.request);
-        if slip.until.as_ref().is_some_and(|token| texts.any(|text| text.contains(token.as_str()))) {
+        if slip
+            .until
+            .as_ref()
+            .is_some_and(|token| texts.any(|text| text.contains(token.as_str())))
+        {
             return false;
         }
         let repeat = match ask.of.settings.temperature.millionths() {
@@ -278,4 +284,3 @@ fn change(root: &mut Data, path: &[String], value: Option<&Data>) {
         _ => {}
     }
 }
-

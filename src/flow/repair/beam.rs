@@ -271,14 +271,12 @@ impl Beam {
     ///
     /// # Errors
     /// [`BeamFault::NotToJudge`] where it was judged before, or the search does not wait for it.
-    pub fn judged(
-        &mut self,
-        id: Digest,
-        feedback: Feedback,
-        cost: Usage,
-    ) -> Result<(), BeamFault> {
+    pub fn judged(&mut self, id: Digest, feedback: Feedback, cost: Usage) -> Result<(), BeamFault> {
         let waits = self.stop.is_none() && self.to_expand.is_empty();
-        let candidate = self.candidates.get_mut(&id).filter(|of| waits && of.feedback.is_none());
+        let candidate = self
+            .candidates
+            .get_mut(&id)
+            .filter(|of| waits && of.feedback.is_none());
         let candidate = candidate.ok_or(BeamFault::NotToJudge(id))?;
         candidate.feedback = Some(feedback);
         candidate.cost = cost;
@@ -351,7 +349,13 @@ impl Beam {
             let of = &self.candidates[id];
             let score = of.feedback.as_ref().and_then(|feedback| feedback.score);
             let tokens = of.cost.tokens_in.saturating_add(of.cost.tokens_out);
-            (std::cmp::Reverse(score), of.cost.usd_micro, tokens, of.cost.calls, *id)
+            (
+                std::cmp::Reverse(score),
+                of.cost.usd_micro,
+                tokens,
+                of.cost.calls,
+                *id,
+            )
         };
         rank(a).cmp(&rank(b))
     }
@@ -364,7 +368,10 @@ impl Beam {
     /// Ends a turn whose candidates are all judged.
     fn turn(&mut self) {
         let mut all = self.kept.clone();
-        let new = self.candidates.iter().filter(|(_, of)| of.iteration == self.iteration);
+        let new = self
+            .candidates
+            .iter()
+            .filter(|(_, of)| of.iteration == self.iteration);
         all.extend(new.map(|(id, _)| *id).filter(|id| !self.kept.contains(id)));
         all.sort_by(|a, b| self.order(a, b));
         let dropped = all.split_off(all.len().min(self.settings.beam));
@@ -374,7 +381,10 @@ impl Beam {
             kept: all,
             dropped,
         });
-        let best = self.kept.first().and_then(|id| self.candidates[id].feedback.as_ref()?.score);
+        let best = self
+            .kept
+            .first()
+            .and_then(|id| self.candidates[id].feedback.as_ref()?.score);
         let gains = match (best, self.best) {
             (Some(best), Some(before)) => best >= before + self.settings.least_gain,
             (Some(_), None) => true,
@@ -388,7 +398,8 @@ impl Beam {
             self.end(StopReason::CrashOut);
         } else if self.without_gain >= self.settings.stagnation {
             self.end(StopReason::Stagnation);
-        } else if self.iteration >= self.settings.iterations || self.is_spent_with(Usage::default()) {
+        } else if self.iteration >= self.settings.iterations || self.is_spent_with(Usage::default())
+        {
             self.end(StopReason::Budget);
         } else {
             self.to_expand.clone_from(&self.kept);
@@ -396,7 +407,10 @@ impl Beam {
     }
 
     fn end(&mut self, reason: StopReason) {
-        let judged = self.candidates.iter().filter(|(_, of)| of.feedback.is_some());
+        let judged = self
+            .candidates
+            .iter()
+            .filter(|(_, of)| of.feedback.is_some());
         let mut judged: Vec<Digest> = judged.map(|(id, _)| *id).collect();
         judged.sort_by(|a, b| self.order(a, b));
         let passing = judged.iter().find(|id| self.passes(id));
@@ -431,7 +445,10 @@ mod tests {
 
     /// Mean utility in millionths.
     fn utility(set: &TaskSet, workflow: &Workflow, items: &[Item]) -> u64 {
-        let of = |item: &Item| set.utility(item, ran(workflow, item, 0).output.as_ref()).unwrap();
+        let of = |item: &Item| {
+            set.utility(item, ran(workflow, item, 0).output.as_ref())
+                .unwrap()
+        };
         items.iter().map(of).sum::<u64>() / items.len() as u64
     }
 
@@ -455,8 +472,15 @@ mod tests {
                         reruns: &[],
                         critic: None,
                     });
-                    let said = feedback(&workflow, &set.rules, &evidence.collect::<Vec<_>>(), &verifier);
-                    let cost = runs.iter().fold(Usage::default(), |all, run| all.plus(run.usage));
+                    let said = feedback(
+                        &workflow,
+                        &set.rules,
+                        &evidence.collect::<Vec<_>>(),
+                        &verifier,
+                    );
+                    let cost = runs
+                        .iter()
+                        .fold(Usage::default(), |all, run| all.plus(run.usage));
                     beam.judged(id, said, cost).unwrap();
                 }
                 Due::Propose(ids) => {
@@ -476,11 +500,23 @@ mod tests {
             let (batch, held_out) = set.items.split_at(20);
             let first = Workflow::parse(family.first_program()).unwrap();
             let beam = searched(&set, &first, batch, BeamSettings::default());
-            let Due::Nothing(stop) = beam.due() else { panic!() };
+            let Due::Nothing(stop) = beam.due() else {
+                panic!()
+            };
             let winner = &beam.candidate(&stop.winner.unwrap()).unwrap().workflow;
-            let (before, after) = (utility(&set, &first, held_out), utility(&set, winner, held_out));
-            println!("{family:?} {stop:?} {before} -> {after} of {} candidates", beam.candidates().len());
-            assert!(after > before + 150_000, "{family:?} {before} {after}\n{}", winner.print());
+            let (before, after) = (
+                utility(&set, &first, held_out),
+                utility(&set, winner, held_out),
+            );
+            println!(
+                "{family:?} {stop:?} {before} -> {after} of {} candidates",
+                beam.candidates().len()
+            );
+            assert!(
+                after > before + 150_000,
+                "{family:?} {before} {after}\n{}",
+                winner.print()
+            );
             // Every child is its patch applied to its parent, within budget.
             for of in beam.candidates().values().filter(|of| of.parent.is_some()) {
                 let parent = beam.candidate(&of.parent.unwrap()).unwrap();
@@ -504,14 +540,31 @@ mod tests {
         settings.budget.calls = 25;
         settings.theta = 2_000_000;
         let mut beam = searched(&set, &first, &set.items, settings.clone());
-        let Due::Nothing(stop) = beam.due() else { panic!() };
+        let Due::Nothing(stop) = beam.due() else {
+            panic!()
+        };
         assert_eq!(stop.reason, StopReason::Budget);
-        assert!(beam.spent().calls >= 25 && beam.spent().calls <= 35, "{:?}", beam.spent());
+        assert!(
+            beam.spent().calls >= 25 && beam.spent().calls <= 35,
+            "{:?}",
+            beam.spent()
+        );
         assert!(beam.proposed(first.digest(), &[]).is_err());
-        let said = beam.candidate(&first.digest()).unwrap().feedback.clone().unwrap();
+        let said = beam
+            .candidate(&first.digest())
+            .unwrap()
+            .feedback
+            .clone()
+            .unwrap();
         assert!(beam.judged(first.digest(), said, Usage::default()).is_err());
-        assert_eq!(Beam::new(settings.clone(), []).unwrap_err(), BeamFault::NoBeginning);
+        assert_eq!(
+            Beam::new(settings.clone(), []).unwrap_err(),
+            BeamFault::NoBeginning
+        );
         let twice = [first.clone(), first.clone()];
-        assert_eq!(Beam::new(settings, twice).unwrap_err(), BeamFault::NoBeginning);
+        assert_eq!(
+            Beam::new(settings, twice).unwrap_err(),
+            BeamFault::NoBeginning
+        );
     }
 }

@@ -222,7 +222,12 @@ impl Edit {
     pub fn document(&self) -> Data {
         let texts = |of: &[String]| Data::List(of.iter().map(|of| of.as_str().into()).collect());
         match self {
-            Self::EditPrompt { step, part, find, text } => {
+            Self::EditPrompt {
+                step,
+                part,
+                find,
+                text,
+            } => {
                 let part = match part {
                     PromptPart::System => "system",
                     PromptPart::User => "user",
@@ -230,22 +235,39 @@ impl Edit {
                 Data::object([
                     ("step", step.as_str().into()),
                     ("part", part.into()),
-                    ("find", find.as_ref().map_or(Data::Null, |of| of.as_str().into())),
+                    (
+                        "find",
+                        find.as_ref().map_or(Data::Null, |of| of.as_str().into()),
+                    ),
                     ("text", text.as_str().into()),
                 ])
             }
-            Self::InsertCheck { after, id, expr, hard } => Data::object([
+            Self::InsertCheck {
+                after,
+                id,
+                expr,
+                hard,
+            } => Data::object([
                 ("after", after.as_str().into()),
                 ("id", id.as_str().into()),
                 ("expr", expr.clone()),
                 ("hard", (*hard).into()),
             ]),
-            Self::InsertRetryGuard { step, id, when, max_tries, note } => Data::object([
+            Self::InsertRetryGuard {
+                step,
+                id,
+                when,
+                max_tries,
+                note,
+            } => Data::object([
                 ("step", step.as_str().into()),
                 ("id", id.as_str().into()),
                 ("when", when.clone()),
                 ("max_tries", count(*max_tries)),
-                ("note", note.as_ref().map_or(Data::Null, |of| of.as_str().into())),
+                (
+                    "note",
+                    note.as_ref().map_or(Data::Null, |of| of.as_str().into()),
+                ),
             ]),
             Self::SplitStep { step, second } => {
                 Data::object([("step", step.as_str().into()), ("second", texts(second))])
@@ -309,7 +331,9 @@ impl Edit {
             return Err(none());
         }
         match self {
-            Self::EditPrompt { part, find, text, .. } => edit_prompt(step, *part, find.as_deref(), text)?,
+            Self::EditPrompt {
+                part, find, text, ..
+            } => edit_prompt(step, *part, find.as_deref(), text)?,
             Self::RewireIo { reads, .. } => rewire(step, reads),
             Self::ReplaceModel { model, .. } => {
                 step.insert("model".to_owned(), model.as_str().into());
@@ -326,7 +350,13 @@ impl Edit {
                 ]);
                 steps.insert(place + 1, check);
             }
-            Self::InsertRetryGuard { step, id, when, max_tries, note } => {
+            Self::InsertRetryGuard {
+                step,
+                id,
+                when,
+                max_tries,
+                note,
+            } => {
                 let mut guard = Members::from([
                     ("id".to_owned(), id.as_str().into()),
                     ("kind".to_owned(), "guard".into()),
@@ -350,7 +380,9 @@ impl Edit {
 }
 
 fn count(count: u64) -> Data {
-    Data::Number(Number::of_count(usize::try_from(count).unwrap_or(usize::MAX)))
+    Data::Number(Number::of_count(
+        usize::try_from(count).unwrap_or(usize::MAX),
+    ))
 }
 
 fn steps_of(document: &mut Data) -> Option<&mut Data> {
@@ -383,7 +415,11 @@ fn edit_prompt(
         None if before.is_empty() => text.to_owned(),
         None => format!("{before}\n{text}"),
         Some(find) => {
-            let found = if find.is_empty() { 0 } else { before.matches(find).count() };
+            let found = if find.is_empty() {
+                0
+            } else {
+                before.matches(find).count()
+            };
             if found != 1 {
                 return Err(Rejection::TextNotOnce(found));
             }
@@ -459,7 +495,10 @@ fn split_locality(parent: &Workflow, child: &Workflow, step: &str) -> Locality {
     let at = |of: &Workflow, id: &str| {
         let place = of.place_of(id);
         let steps = of.document().member("steps").and_then(Data::as_list);
-        place.and_then(|at| steps?.get(at)).cloned().unwrap_or_default()
+        place
+            .and_then(|at| steps?.get(at))
+            .cloned()
+            .unwrap_or_default()
     };
     let before = at(parent, step);
     let changed = |after: &Data| {
@@ -468,7 +507,9 @@ fn split_locality(parent: &Workflow, child: &Workflow, step: &str) -> Locality {
     };
     let merge = at(child, &format!("{step}_m"));
     Locality {
-        ast_nodes: changed(&at(child, step)) + changed(&at(child, &format!("{step}_b"))) + merge.nodes(),
+        ast_nodes: changed(&at(child, step))
+            + changed(&at(child, &format!("{step}_b")))
+            + merge.nodes(),
         new_llm_calls: 1,
         prompt_chars: 0,
         steps_touched: 2,
@@ -477,9 +518,17 @@ fn split_locality(parent: &Workflow, child: &Workflow, step: &str) -> Locality {
 
 fn within(locality: Locality, budget: &EditBudget, steps: usize) -> Result<(), Rejection> {
     let counts = [
-        ("steps touched", locality.steps_touched, budget.steps_touched),
+        (
+            "steps touched",
+            locality.steps_touched,
+            budget.steps_touched,
+        ),
         ("JSON values", locality.ast_nodes, budget.ast_nodes),
-        ("characters of prompts", locality.prompt_chars, budget.prompt_chars),
+        (
+            "characters of prompts",
+            locality.prompt_chars,
+            budget.prompt_chars,
+        ),
         ("new calls", locality.new_llm_calls, budget.new_llm_calls),
         ("steps", steps, STEPS_MAX),
     ];
@@ -505,16 +554,23 @@ pub fn parse(text: &str) -> Result<Edit, Fault> {
         ("delete_step", Operator::DeleteStep),
         ("replace_model", Operator::ReplaceModel),
     ];
-    let operator = fields.need("operator")?.word(words, "the name of an operator")?;
+    let operator = fields
+        .need("operator")?
+        .word(words, "the name of an operator")?;
     let args = fields.need("args")?;
     let own = |spot: Spot<'_>| spot.text(2_000).map(str::to_owned);
     let optional = |spot: Option<Spot<'_>>| match spot {
-        Some(spot) if spot.rounded() != Data::Null => spot.text(2_000).map(|of| Some(of.to_owned())),
+        Some(spot) if spot.rounded() != Data::Null => {
+            spot.text(2_000).map(|of| Some(of.to_owned()))
+        }
         _ => Ok(None),
     };
     let texts = |spot: Spot<'_>| -> Result<Vec<String>, Fault> {
         let items = spot.list(16)?;
-        items.into_iter().map(|spot| spot.text(400).map(str::to_owned)).collect()
+        items
+            .into_iter()
+            .map(|spot| spot.text(400).map(str::to_owned))
+            .collect()
     };
     Ok(match operator {
         Operator::EditPrompt => {
@@ -542,7 +598,9 @@ pub fn parse(text: &str) -> Result<Edit, Fault> {
                 step: own(of.need("step")?)?,
                 id: own(of.need("id")?)?,
                 when: of.need("when")?.data()?,
-                max_tries: of.need("max_tries")?.count(1, 3, "a whole number from 1 to 3")?,
+                max_tries: of
+                    .need("max_tries")?
+                    .count(1, 3, "a whole number from 1 to 3")?,
                 note: optional(of.get("note"))?,
             }
         }

@@ -194,7 +194,11 @@ impl Feedback {
 
     /// Whether all hard rules are kept, nothing crashed, and the score reaches `theta` (millionths).
     pub fn passes(&self, theta: i64) -> bool {
-        let hard = self.flags.iter().filter(|flag| flag.hard).all(|flag| flag.ok);
+        let hard = self
+            .flags
+            .iter()
+            .filter(|flag| flag.hard)
+            .all(|flag| flag.ok);
         hard && self.crashed == 0 && self.score.is_some_and(|score| score >= theta)
     }
 }
@@ -280,18 +284,26 @@ fn parts(
     let cost = batch.iter().map(|of| {
         let tokens = u128::from(tokens(of.run)) * u128::from(ONE);
         let reference = u128::from(settings.cost_reference.max(1));
-        u64::try_from(tokens / reference).unwrap_or(u64::MAX).min(ONE)
+        u64::try_from(tokens / reference)
+            .unwrap_or(u64::MAX)
+            .min(ONE)
     });
     let reruns: usize = batch.iter().map(|of| of.reruns.len()).sum();
     let same = batch.iter().flat_map(|of| {
         let first = of.run.trace.output;
-        of.reruns.iter().filter(move |again| again.trace.output == first)
+        of.reruns
+            .iter()
+            .filter(move |again| again.trace.output == first)
     });
     ScoreParts {
         cost: cost.sum::<u64>() / items,
         critic: batch.iter().filter_map(|of| of.critic).sum::<u64>() / items,
         satisfied: satisfied.sum::<u64>() / items,
-        stability: if reruns == 0 { ONE } else { share(same.count(), reruns) },
+        stability: if reruns == 0 {
+            ONE
+        } else {
+            share(same.count(), reruns)
+        },
     }
 }
 
@@ -336,7 +348,11 @@ fn maker<'a>(workflow: &'a Workflow, rule: &ContextRule) -> Option<(&'a str, &'a
         _ => None,
     });
     let llm: Vec<_> = llm.collect();
-    let member = rule.check.paths().into_iter().find(|path| path.root() == "y");
+    let member = rule
+        .check
+        .paths()
+        .into_iter()
+        .find(|path| path.root() == "y");
     let member = member.and_then(|path| path.below().first());
     let makes = |of: &&(&str, &LlmStep, usize)| {
         let shape = of.1.shape.iter().flat_map(crate::shape::Shape::properties);
@@ -369,7 +385,11 @@ fn blamed(workflow: &Workflow, rules: &[ContextRule], flags: &[ContextFlag]) -> 
             Action::Guard(guard) => guards(guard),
             _ => false,
         });
-        let width = llm.shape.iter().flat_map(crate::shape::Shape::properties).count();
+        let width = llm
+            .shape
+            .iter()
+            .flat_map(crate::shape::Shape::properties)
+            .count();
         let (kind, operator) = if !is_told(llm, rule) {
             (BlameKind::Prompt, Operator::EditPrompt)
         } else if unread.is_some() {
@@ -405,7 +425,10 @@ fn suggested(rules: &[ContextRule], blame: &[Blame]) -> Option<Suggestion> {
     let rule = rules.iter().find(|rule| rule.id == first.rule)?;
     let why = match first.kind {
         BlameKind::Prompt => format!("{} is not told: {}", first.step, rule.text),
-        BlameKind::Io => format!("{} does not read what this rule is about: {}", first.step, rule.text),
+        BlameKind::Io => format!(
+            "{} does not read what this rule is about: {}",
+            first.step, rule.text
+        ),
         BlameKind::Structure => format!("{} is told and breaks it: {}", first.step, rule.text),
     };
     Some(Suggestion {

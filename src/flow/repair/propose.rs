@@ -27,8 +27,14 @@ pub fn propose(
     most: usize,
 ) -> Vec<Edit> {
     let mut all: Vec<Edit> = Vec::new();
-    let own = feedback.blame.iter().map(|blame| of_blame(workflow, rules, blame));
-    let further = feedback.blame.iter().map(|blame| structural(workflow, rules, blame));
+    let own = feedback
+        .blame
+        .iter()
+        .map(|blame| of_blame(workflow, rules, blame));
+    let further = feedback
+        .blame
+        .iter()
+        .map(|blame| structural(workflow, rules, blame));
     let own: Vec<_> = own.collect();
     for edit in own.into_iter().chain(further).flatten() {
         if all.len() < most && !all.contains(&edit) {
@@ -96,7 +102,9 @@ fn structural(workflow: &Workflow, rules: &[ContextRule], blame: &Blame) -> Opti
         return None;
     };
     let is_guarded = workflow.steps().iter().any(|step| match &step.action {
-        Action::Guard(guard) => guard.target == place && guard.when.flags().contains(&of.flag.as_str()),
+        Action::Guard(guard) => {
+            guard.target == place && guard.when.flags().contains(&of.flag.as_str())
+        }
         _ => false,
     });
     if !is_guarded {
@@ -106,10 +114,18 @@ fn structural(workflow: &Workflow, rules: &[ContextRule], blame: &Blame) -> Opti
             id: free(workflow, &format!("g_{}", rule.id)),
             when: Data::object([("op", "not".into()), ("of", flag)]),
             max_tries: TRIES,
-            note: Some(format!("Not kept: {{{{flags}}}}. {}", without_holes(&rule.text))),
+            note: Some(format!(
+                "Not kept: {{{{flags}}}}. {}",
+                without_holes(&rule.text)
+            )),
         });
     }
-    let names: Vec<String> = llm.shape.iter().flat_map(Shape::properties).map(str::to_owned).collect();
+    let names: Vec<String> = llm
+        .shape
+        .iter()
+        .flat_map(Shape::properties)
+        .map(str::to_owned)
+        .collect();
     (names.len() >= 2).then(|| Edit::SplitStep {
         step: blame.step.clone(),
         second: names[names.len().div_ceil(2)..].to_vec(),
@@ -123,10 +139,18 @@ fn without_holes(text: &str) -> String {
 
 /// An id that no step has.
 fn free(workflow: &Workflow, wanted: &str) -> String {
-    let clean: String = wanted.to_ascii_lowercase().replace('-', "_").chars().take(28).collect();
+    let clean: String = wanted
+        .to_ascii_lowercase()
+        .replace('-', "_")
+        .chars()
+        .take(28)
+        .collect();
     let taken = |id: &String| workflow.place_of(id).is_some();
     let numbered = (2..100).map(|at| format!("{clean}_{at}"));
-    std::iter::once(clean.clone()).chain(numbered).find(|id| !taken(id)).unwrap_or(clean)
+    std::iter::once(clean.clone())
+        .chain(numbered)
+        .find(|id| !taken(id))
+        .unwrap_or(clean)
 }
 
 /// A check of an output as a check of what a step writes: paths below `y` begin with its name.
@@ -163,4 +187,3 @@ fn is_check_of(expr: &Expr, rule: &ContextRule, name: &str) -> bool {
     });
     wanted.as_ref() == Some(expr)
 }
-

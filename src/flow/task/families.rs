@@ -187,7 +187,16 @@ fn pick<'a>(draws: &mut Draws, of: &[&'a str]) -> &'a str {
 }
 
 fn invoice(draws: &mut Draws, split: Split) -> Made {
-    let vendor = pick(draws, &["Baker GmbH", "Lindt & Sons", "Orsini SpA", "Nord Papier", "Vale Ltd"]);
+    let vendor = pick(
+        draws,
+        &[
+            "Baker GmbH",
+            "Lindt & Sons",
+            "Orsini SpA",
+            "Nord Papier",
+            "Vale Ltd",
+        ],
+    );
     let (day, month) = (1 + draws.below(28), 1 + draws.below(12));
     let total = 1_000 + draws.below(500_000);
     let (code, word) = [("EUR", "euros"), ("USD", "dollars"), ("CHF", "francs")][draws.below(3)];
@@ -212,8 +221,18 @@ fn invoice(draws: &mut Draws, split: Split) -> Made {
     let slips = match split {
         Split::General => vec![loses(80_000, "vendor")],
         Split::Local => vec![
-            ignores(("iso-date", 950_000), Some("DD.MM.YYYY"), "date", iso.as_str().into()),
-            ignores(("word", 900_000), Some("three letters"), "currency", word.into()),
+            ignores(
+                ("iso-date", 950_000),
+                Some("DD.MM.YYYY"),
+                "date",
+                iso.as_str().into(),
+            ),
+            ignores(
+                ("word", 900_000),
+                Some("three letters"),
+                "currency",
+                word.into(),
+            ),
             ignores(("total", 100_000), None, "total", cents(total + 100)),
             loses(250_000, "total"),
         ],
@@ -231,7 +250,15 @@ fn invoice(draws: &mut Draws, split: Split) -> Made {
 fn reply(draws: &mut Draws, split: Split) -> Made {
     let order = format!("A-{}", 10_000 + draws.below(90_000));
     let (paid, days) = (500 + draws.below(20_000), 1 + draws.below(60));
-    let complaint = pick(draws, &["It came broken.", "It does not fit.", "It never worked.", "The colour is wrong."]);
+    let complaint = pick(
+        draws,
+        &[
+            "It came broken.",
+            "It does not fit.",
+            "It never worked.",
+            "The colour is wrong.",
+        ],
+    );
     let window = match split {
         Split::General => 60,
         Split::Local => 14,
@@ -251,12 +278,22 @@ fn reply(draws: &mut Draws, split: Split) -> Made {
     let mut slips = vec![loses(80_000, "amount")];
     if split == Split::Local {
         slips = vec![
-            ignores(("unsigned", 950_000), Some("Your service desk"), "reply", Data::Text(body(decision))),
+            ignores(
+                ("unsigned", 950_000),
+                Some("Your service desk"),
+                "reply",
+                Data::Text(body(decision)),
+            ),
             ignores(("amount", 100_000), None, "amount", cents(paid / 2)),
             loses(250_000, "decision"),
         ];
         // Most are late: the window is what the first program does not know.
-        slips.push(ignores(("window", 950_000), Some("return window"), "decision", "refund".into()));
+        slips.push(ignores(
+            ("window", 950_000),
+            Some("return window"),
+            "decision",
+            "refund".into(),
+        ));
     }
     Made {
         x: Data::object([

@@ -83,7 +83,9 @@ impl TaskSet {
     /// # Errors
     /// The number of the first line that is refused, from 1, and its [`Fault`].
     pub fn parse(text: &str) -> Result<Self, LineFault> {
-        let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let mut lines = (1..)
+            .zip(text.lines())
+            .filter(|(_, line)| !line.trim().is_empty());
         let (at, first) = lines.next().unwrap_or((1, ""));
         let mut set = Self::head(first).map_err(|fault| (at, fault))?;
         let mut ids = BTreeSet::new();
@@ -142,9 +144,9 @@ impl TaskSet {
         let one = Number::of_count(1);
         let weight = |name: &String| self.weights.get(name).copied().unwrap_or(one).millionths();
         let all: i128 = members.keys().map(weight).sum();
-        let right = members.iter().filter(|(name, value)| {
-            output.and_then(|output| output.member(name)) == Some(*value)
-        });
+        let right = members
+            .iter()
+            .filter(|(name, value)| output.and_then(|output| output.member(name)) == Some(*value));
         let right: i128 = right.map(|(name, _)| weight(name)).sum();
         u64::try_from(right * 1_000_000 / all.max(1)).ok()
     }
@@ -166,7 +168,9 @@ impl ContextRule {
             id: fields.need("id")?.text(32)?.to_owned(),
             text: fields.need("text")?.text(400)?.to_owned(),
             is_hard: fields.get("hard").map_or(Ok(true), |spot| spot.bool())?,
-            weight: fields.get("weight").map_or(Ok(Number::of_count(1)), |spot| weight(&spot))?,
+            weight: fields
+                .get("weight")
+                .map_or(Ok(Number::of_count(1)), |spot| weight(&spot))?,
             check: Expr::decode(&check, &scope)?,
             document: check.data()?,
         })
@@ -195,11 +199,14 @@ mod tests {
         let workflow = Workflow::parse(family.first_program()).unwrap();
         let (mut total, mut passed) = (0, 0);
         for item in &set.items {
-            let mut model = SimulatedModel::new(7, Strength::Weak, &item.id, item.model.as_ref().unwrap());
+            let mut model =
+                SimulatedModel::new(7, Strength::Weak, &item.id, item.model.as_ref().unwrap());
             let outcome = run(&workflow, &item.inputs, &mut model, Bounds::default(), 0).unwrap();
             let output = outcome.output.as_ref();
             total += set.utility(item, output).unwrap();
-            passed += usize::from(output.is_some_and(|y| set.rules.iter().all(|rule| rule.holds(item, y))));
+            passed += usize::from(
+                output.is_some_and(|y| set.rules.iter().all(|rule| rule.holds(item, y))),
+            );
         }
         (total / set.items.len() as u64, passed)
     }
@@ -209,7 +216,10 @@ mod tests {
         for family in Family::ALL {
             let general = measured(family, Split::General);
             let local = measured(family, Split::Local);
-            assert!(general.0 > 850_000 && general.1 > 70, "{family:?} {general:?}");
+            assert!(
+                general.0 > 850_000 && general.1 > 70,
+                "{family:?} {general:?}"
+            );
             assert!(local.0 < 700_000 && local.1 < 30, "{family:?} {local:?}");
         }
     }
@@ -239,7 +249,8 @@ mod tests {
         let (line, fault) = TaskSet::parse("{\"task_set\":\"wf-tasks/2\"}").unwrap_err();
         assert_eq!((line, fault.path.as_str()), (1, "task_set"));
         let head = "{\"task_set\":\"wf-tasks/1\",\"family\":\"own\",\"rules\":[]}\n";
-        let (line, _) = TaskSet::parse(&format!("{head}\n{{\"input\":{{}}}}\n{{\"in\":1}}")).unwrap_err();
+        let (line, _) =
+            TaskSet::parse(&format!("{head}\n{{\"input\":{{}}}}\n{{\"in\":1}}")).unwrap_err();
         assert_eq!(line, 4);
         let twice = "{\"id\":\"a\",\"input\":{}}\n".repeat(2);
         assert_eq!(TaskSet::parse(&format!("{head}{twice}")).unwrap_err().0, 3);
