@@ -509,7 +509,7 @@ pub fn template(bytes: &[u8]) {
         assert_eq!(again.as_ref(), Ok(&value));
         assert_eq!(Data::parse(&value.pretty(&[], 40), 1 << 20), Ok(value));
     }
-    flow::repair::edit::parse(text).ok();
+    flow::repair::edit_text::parse(text).ok();
     flow::task::TaskSet::parse(text).ok();
     flow::executor::table::Table::default().add_line(text).ok();
 }

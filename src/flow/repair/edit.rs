@@ -2,13 +2,11 @@
 
 use serde::Serialize;
 
-use crate::decode::Spot;
 use crate::difference;
 use crate::difference::Locality;
 use crate::fault::Fault;
 use crate::number::Number;
 use crate::patch::JsonPatch;
-use crate::syntax;
 use crate::value::Data;
 use crate::workflow::STEPS_MAX;
 use crate::workflow::Workflow;
@@ -79,7 +77,7 @@ pub enum Edit {
         /// Whether its flag is hard.
         hard: bool,
     },
-    /// Puts a guard right after an llm step.
+    /// Puts a guard after an llm step and the checks that follow it.
     InsertRetryGuard {
         /// The step.
         step: String,
@@ -367,7 +365,11 @@ impl Edit {
                 if let Some(note) = note {
                     guard.insert("note".to_owned(), note.as_str().into());
                 }
-                steps.insert(place + 1, Data::Object(guard));
+                // Checks that follow the step are for the guard to ask.
+                let is_check =
+                    |step: &&Data| step.member("kind").and_then(Data::as_text) == Some("check");
+                let checks = steps[place + 1..].iter().take_while(is_check).count();
+                steps.insert(place + 1 + checks, Data::Object(guard));
             }
             Self::SplitStep { second, .. } => {
                 let (rest, merge) = split(step, second)?;
@@ -536,97 +538,4 @@ fn within(locality: Locality, budget: &EditBudget, steps: usize) -> Result<(), R
         Some((what, found, most)) => Err(Rejection::OverBudget { what, found, most }),
         None => Ok(()),
     }
-}
-
-/// Reads an edit from JSON: `{"operator":…,"args":…}`.
-///
-/// # Errors
-/// [`Fault`] at the first place that is refused.
-pub fn parse(text: &str) -> Result<Edit, Fault> {
-    let node = syntax::parse(text, crate::patch::BYTES_MAX)?;
-    let fields = Spot::root(&node).fields(&["operator", "args"])?;
-    let words = &[
-        ("edit_prompt", Operator::EditPrompt),
-        ("insert_check", Operator::InsertCheck),
-        ("insert_retry_guard", Operator::InsertRetryGuard),
-        ("split_step", Operator::SplitStep),
-        ("rewire_io", Operator::RewireIo),
-        ("delete_step", Operator::DeleteStep),
-        ("replace_model", Operator::ReplaceModel),
-    ];
-    let operator = fields
-        .need("operator")?
-        .word(words, "the name of an operator")?;
-    let args = fields.need("args")?;
-    let own = |spot: Spot<'_>| spot.text(2_000).map(str::to_owned);
-    let optional = |spot: Option<Spot<'_>>| match spot {
-        Some(spot) if spot.rounded() != Data::Null => {
-            spot.text(2_000).map(|of| Some(of.to_owned()))
-        }
-        _ => Ok(None),
-    };
-    let texts = |spot: Spot<'_>| -> Result<Vec<String>, Fault> {
-        let items = spot.list(16)?;
-        items
-            .into_iter()
-            .map(|spot| spot.text(400).map(str::to_owned))
-            .collect()
-    };
-    Ok(match operator {
-        Operator::EditPrompt => {
-            let of = args.fields(&["step", "part", "find", "text"])?;
-            let parts = &[("system", PromptPart::System), ("user", PromptPart::User)];
-            Edit::EditPrompt {
-                step: own(of.need("step")?)?,
-                part: of.need("part")?.word(parts, "system or user")?,
-                find: optional(of.get("find"))?,
-                text: own(of.need("text")?)?,
-            }
-        }
-        Operator::InsertCheck => {
-            let of = args.fields(&["after", "id", "expr", "hard"])?;
-            Edit::InsertCheck {
-                after: own(of.need("after")?)?,
-                id: own(of.need("id")?)?,
-                expr: of.need("expr")?.data()?,
-                hard: of.need("hard")?.bool()?,
-            }
-        }
-        Operator::InsertRetryGuard => {
-            let of = args.fields(&["step", "id", "when", "max_tries", "note"])?;
-            Edit::InsertRetryGuard {
-                step: own(of.need("step")?)?,
-                id: own(of.need("id")?)?,
-                when: of.need("when")?.data()?,
-                max_tries: of
-                    .need("max_tries")?
-                    .count(1, 3, "a whole number from 1 to 3")?,
-                note: optional(of.get("note"))?,
-            }
-        }
-        Operator::SplitStep => {
-            let of = args.fields(&["step", "second"])?;
-            Edit::SplitStep {
-                step: own(of.need("step")?)?,
-                second: texts(of.need("second")?)?,
-            }
-        }
-        Operator::RewireIo => {
-            let of = args.fields(&["step", "reads"])?;
-            Edit::RewireIo {
-                step: own(of.need("step")?)?,
-                reads: texts(of.need("reads")?)?,
-            }
-        }
-        Operator::DeleteStep => Edit::DeleteStep {
-            step: own(args.fields(&["step"])?.need("step")?)?,
-        },
-        Operator::ReplaceModel => {
-            let of = args.fields(&["step", "model"])?;
-            Edit::ReplaceModel {
-                step: own(of.need("step")?)?,
-                model: own(of.need("model")?)?,
-            }
-        }
-    })
 }

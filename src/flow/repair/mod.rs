@@ -6,5 +6,6 @@
 
 pub mod beam;
 pub mod edit;
+pub mod edit_text;
 pub mod feedback;
 pub mod propose;
