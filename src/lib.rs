@@ -12,6 +12,7 @@
 //! | 1 | [`attack`] | deterministic text edits that seek reward without merit, and the search for the worst (pure) |
 //! | 1 | [`stats`] | a pure island: calibrators, inference, audits; it names only [`num`] |
 //! | 1 | [`rubric`] | rubric and patch grammar, evidence record, engine, code length; pure |
+//! | 1 | [`flow`] | workflows of model calls: their language, interpreter, verifier, edits and the search among them; pure |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
 //! | 3 | [`store`] | the ledger file; the only place that names `SQLite` |
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
@@ -129,6 +130,7 @@
 pub use clover_attack as attack;
 pub use clover_event as event;
 pub use clover_export as export;
+pub use clover_flow as flow;
 pub use clover_ground as ground;
 pub use clover_ledger as ledger;
 pub use clover_model as model;

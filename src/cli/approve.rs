@@ -21,6 +21,10 @@ use crate::view::approval;
 
 const NEXT: &str = "clover approve --help";
 
+/// What its help shows after the options.
+pub(super) const HELP: &str =
+    "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The accepted patch: its id, or the id of its patch.accepted

@@ -116,6 +116,7 @@ mod transport_probes;
 mod ui;
 mod verify;
 mod wallet;
+mod workflow;
 mod world;
 
 use std::ffi::OsString;
@@ -350,6 +351,9 @@ enum Verb {
     /// Small edits to a rubric, checked and proposed
     #[command(subcommand)]
     Patch(patch::Verb),
+    /// Workflows of model calls: checked, shown, run, compared
+    #[command(subcommand)]
+    Workflow(workflow::Verb),
     /// Approve or refuse an accepted patch, by name
     #[command(
         after_help = "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'"
@@ -504,6 +508,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),
+        Verb::Workflow(verb) => workflow::run(ctx, &verb),
         Verb::Approve(args) => approve::run(ctx, &args),
         Verb::Prompt(verb) => prompt::run(ctx, &verb),
         Verb::Deploy(verb) => deploy::run(ctx, &verb),

@@ -12,3 +12,4 @@ mod plot;
 mod points;
 pub mod shown;
 pub mod spark;
+pub mod steps;

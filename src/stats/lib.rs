@@ -23,6 +23,7 @@
 //! | CLOVER v1.1, section 10.3 | [`gain`] |
 //! | Waudby-Smith and Ramdas 2024; `agent-eval` 0.170.0 | [`eprocess`] |
 //! | CLOVER v1.1, appendix A | [`prentice`] |
+//! | CLOVER, workflow repair: theory | [`concordance`] |
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
 //! | what each function names | [`kolmogorov`], [`monitor`], [`rank`], [`ranking`], [`student`] |
 
@@ -30,6 +31,7 @@ pub mod agreement;
 pub mod anchors;
 pub mod boundary;
 pub mod calibrator;
+pub mod concordance;
 pub mod crv1;
 pub mod direct;
 pub mod distance;

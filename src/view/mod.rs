@@ -77,6 +77,7 @@ pub mod text;
 pub mod transport;
 pub mod values;
 pub mod verify;
+pub mod workflow;
 
 use std::borrow::Cow;
 

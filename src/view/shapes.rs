@@ -72,6 +72,7 @@ use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
 use crate::view::verify;
+use crate::view::workflow;
 
 /// Facts that a verb may answer with.
 #[derive(Clone, Copy, Debug)]
@@ -316,6 +317,11 @@ shapes! {
     "synth view": synth::ShownView;
     "use": experiment::CurrentExperiment;
     "verify": verify::Verification;
+    "workflow check": workflow::WorkflowChecked;
+    "workflow diff": workflow::WorkflowDiff;
+    "workflow new": workflow::WorkflowBegun;
+    "workflow run": workflow::WorkflowRan;
+    "workflow show": workflow::WorkflowShown;
 }
 
 /// Whether a verb may answer with facts of this type.

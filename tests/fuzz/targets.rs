@@ -10,6 +10,12 @@ use clover::attack::Step;
 use clover::event::Draft;
 use clover::event::Entry;
 use clover::event::header;
+use clover::flow;
+use clover::flow::Data;
+use clover::flow::Workflow;
+use clover::flow::number::Number;
+use clover::flow::patch::JsonPatch;
+use clover::flow::template::Template;
 use clover::ground::ambient::Ambient;
 use clover::ground::canon;
 use clover::ground::digest::Digest;
@@ -406,4 +412,104 @@ pub fn responses(bytes: &[u8]) {
             assert!(prompts.ids().len() <= rows);
         }
     }
+}
+
+/// Answers every ask with the same text, whatever it is.
+struct Echo<'a>(&'a str);
+
+impl flow::executor::Executor for Echo<'_> {
+    fn ask(
+        &mut self,
+        _: &flow::executor::StepAsk<'_>,
+    ) -> Result<flow::executor::StepAnswer, flow::executor::ExecutorFault> {
+        let usage = flow::executor::Usage {
+            calls: 1,
+            ..flow::executor::Usage::default()
+        };
+        Ok(flow::executor::StepAnswer::Text(self.0.to_owned(), usage))
+    }
+}
+
+/// What is accepted prints as itself, and its runs end within their bounds, whatever the model says.
+pub fn workflow(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let workflow = match Workflow::parse(text) {
+        Ok(workflow) => workflow,
+        Err(fault) => {
+            assert!(fault.at.line >= 1 && fault.at.column >= 1 && !fault.to_string().is_empty());
+            assert!(fault.at.line <= text.split('\n').count());
+            return;
+        }
+    };
+    let again = Workflow::parse(&workflow.print()).expect("what is printed is read");
+    assert_eq!(again.digest(), workflow.digest());
+    assert_eq!(flow::difference::between(&workflow, &again).changes, []);
+    let bounds = flow::Bounds::default();
+    for answer in ["{\"total\":3,\"date\":\"01.02.2026\"}", "{", text] {
+        let given = Data::parse("{\"text\":\"12 EUR\",\"limit\":40,\"rules\":[\"a\"]}", 100);
+        let given = given.expect("an input");
+        let inputs = workflow
+            .inputs()
+            .iter()
+            .map(|name| (name.clone(), given.clone()));
+        let outcome = flow::run(&workflow, &inputs.collect(), &mut Echo(answer), bounds, 0);
+        let outcome = outcome.expect("it always answers");
+        assert!(outcome.trace.steps.len() <= bounds.steps);
+        assert!(outcome.usage.calls <= bounds.calls as u64);
+        assert_eq!(outcome.output.is_some(), outcome.crash().is_none());
+        outcome.trace.digest();
+    }
+}
+
+/// What is accepted is written as itself, and applies whole or not at all.
+pub fn json_patch(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let Ok(patch) = JsonPatch::parse(text) else {
+        return;
+    };
+    let written = patch.document().to_string();
+    assert_eq!(JsonPatch::parse(&written).as_ref(), Ok(&patch));
+    let document = Data::parse(flow::task::Family::Invoices.first_program(), 10_000);
+    let document = document.expect("a first program");
+    if let Ok(after) = patch.apply(&document) {
+        let back = JsonPatch::between(&document, &after);
+        assert_eq!(back.apply(&document).as_ref(), Ok(&after));
+        Workflow::of(&after).ok();
+    }
+    // Any two values have a difference.
+    let between = JsonPatch::between(&document, &patch.document());
+    assert_eq!(between.apply(&document).as_ref(), Ok(&patch.document()));
+}
+
+/// A template that is accepted has its holes filled once, and a number that is read is shown as it is read.
+pub fn template(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(template) = Template::parse(text) {
+        assert_eq!(template.as_str(), text);
+        let holes = template.paths().count();
+        let value = Data::text("{{x}}");
+        let filled = template.fill(|_| Some(std::borrow::Cow::Borrowed(&value)));
+        let filled = filled.expect("every hole has a value");
+        assert!(filled.matches("{{x}}").count() >= holes);
+        assert_eq!(template.fill(|_| None).is_err(), holes > 0);
+    }
+    if let Some((number, _)) = Number::parse(text) {
+        assert_eq!(Number::parse(&number.to_string()), Some((number, false)));
+        let json = canon::to_bytes(&number).expect("a number has a canonical form");
+        assert_eq!(json, number.to_string().as_bytes());
+    }
+    if let Ok(value) = Data::parse(text, 10_000) {
+        let again = Data::parse(&value.canonical(), 1 << 20);
+        assert_eq!(again.as_ref(), Ok(&value));
+        assert_eq!(Data::parse(&value.pretty(&[], 40), 1 << 20), Ok(value));
+    }
+    flow::repair::edit_text::parse(text).ok();
+    flow::task::TaskSet::parse(text).ok();
+    flow::executor::table::Table::default().add_line(text).ok();
 }

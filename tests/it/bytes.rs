@@ -1584,6 +1584,18 @@ const RESPONSES: &str = concat!(
 const PROSE: &str = "\x02abc\x1bMay I take 20 mg of ibuprofen, see https://nih.gov/a?b=c\nIt isn’t safe above 1,200.5𝒢. \
     Maybe \u{200d}３０ ｇ is; I called `search(ibuprofen)`.\n- **Low** doses are not risky [1] (www.nih.gov/x). 水は安全です。";
 
+/// A workflow with something of every step.
+const FLOW: &str = r#"{"ir":"wf/1","inputs":["x","c"],"defaults":{"temperature":0.5,"seed":3},"steps":[
+{"id":"d","kind":"llm","prompt":{"user":"{{x.text}}"},"out":{"as":"json","schema":{"type":"object"}},"reads":["x.text"],"writes":"d"},
+{"id":"k","kind":"check","expr":{"op":"and","of":[{"op":"le","a":{"path":"d.total"},"b":{"path":"c.limit"}},{"op":"regex","path":"d.date","pattern":"^\\d\\d"}]},"hard":true},
+{"id":"g","kind":"guard","target":"d","when":{"op":"not","of":{"op":"flag","id":"k"}},"max_tries":2,"note":"{{flags}}"},
+{"id":"r","kind":"return","path":"d","when":{"op":"exists","path":"d.x"}},
+{"id":"m","kind":"map","fn":"round","args":{"path":"d.total","decimals":1},"writes":"y"}],"return":"y"}"#;
+
+/// A patch of a workflow.
+const JSON_PATCH: &str = r#"[{"op":"test","path":"/ir","value":"wf/1"},{"op":"add","path":"/steps/1","value":{"id":"k"}},
+{"op":"replace","path":"/steps/0/prompt/user","value":"a~1"},{"op":"remove","path":"/steps/0/out"}]"#;
+
 /// Runs every parser over the same bytes.
 fn every_parser(bytes: &[u8]) {
     targets::entry_line(bytes);
@@ -1602,6 +1614,9 @@ fn every_parser(bytes: &[u8]) {
     targets::rubric(bytes);
     targets::prose(bytes);
     targets::tools(bytes);
+    targets::workflow(bytes);
+    targets::json_patch(bytes);
+    targets::template(bytes);
 }
 
 /// A file of each shape of another tool.
@@ -1678,6 +1693,9 @@ proptest! {
         targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
         targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
         targets::prose(&mutated(PROSE.as_bytes(), &edits));
+        targets::workflow(&mutated(FLOW.as_bytes(), &edits));
+        targets::json_patch(&mutated(JSON_PATCH.as_bytes(), &edits));
+        targets::template(&mutated(b"Task: {{x.text}}, {{ c.rules.0 }} of 12.50", &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
         targets::responses(&mutated(RESPONSES.as_bytes(), &edits));
         targets::tools(&mutated(TOOLS[which.index(TOOLS.len())], &edits));

@@ -132,6 +132,7 @@ fn pages_run_as_they_stand() {
         ("README.md", 30),
         ("schema/WALKTHROUGH.md", 25),
         ("schema/SYNTHESIS.md", 20),
+        ("schema/WORKFLOW.md", 10),
     ] {
         let commands = walk(&of_page(page)).unwrap();
         println!("{page}: {commands} commands");

@@ -21,6 +21,7 @@ mod documents;
 mod edits;
 mod fixtures;
 mod fork;
+mod hostile;
 mod journeys;
 mod library;
 mod newcomer;

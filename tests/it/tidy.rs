@@ -70,6 +70,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stats", &["num"]),
     ("rubric", &["ground", "num"]),
     ("attack", &["ground", "num"]),
+    ("flow", &["ground", "num"]),
     ("event", &["ground", "num"]),
     ("store", &["event", "ground"]),
     ("ledger", &["event", "ground", "num", "store"]),
@@ -109,6 +110,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "attack",
             "event",
+            "flow",
             "ground",
             "ledger",
             "num",
@@ -136,6 +138,7 @@ const ALL: &[&str] = &[
     "attack",
     "event",
     "export",
+    "flow",
     "ground",
     "ledger",
     "model",

@@ -32,6 +32,7 @@ mod environments;
 mod erased;
 mod estimate;
 mod extracts;
+mod flows;
 mod foreign;
 mod gate;
 mod gate_ahead;

@@ -1,0 +1,174 @@
+//! Recorded answers by the digest of their request.
+//!
+//! JSON Lines: `{"request":"<64 hex digits>","nth":0,"text":"…"}`, or `"error":"timeout"`, or `"error":"failed: why"` in
+//! place of `text`; `nth` counts how often the same request was asked before, and `usage` may say what the call cost.
+
+use std::collections::BTreeMap;
+
+use clover_ground::digest::Digest;
+
+use crate::decode::Fields;
+use crate::decode::Spot;
+use crate::executor::Executor;
+use crate::executor::ExecutorFault;
+use crate::executor::StepAnswer;
+use crate::executor::StepAsk;
+use crate::executor::Usage;
+use crate::fault::Fault;
+use crate::fault::FaultKind;
+use crate::number::Number;
+use crate::syntax;
+use crate::value::Data;
+
+/// Most bytes of a line.
+pub const LINE_MAX: usize = 1 << 20;
+/// How the error of an endpoint begins.
+const FAILED: &str = "failed: ";
+
+/// Recorded answers.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    answers: BTreeMap<(Digest, usize), StepAnswer>,
+    asked: BTreeMap<Digest, usize>,
+}
+
+impl Table {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// [`Fault`] at what is no answer, or where the same answer stands twice. Lines are counted from 1 within it.
+    pub fn add_line(&mut self, line: &str) -> Result<(), Fault> {
+        let node = syntax::parse(line, LINE_MAX)?;
+        let spot = Spot::root(&node);
+        let fields = spot.fields(&["request", "nth", "text", "error", "usage"])?;
+        let request = fields.need("request")?;
+        let digest = Digest::from_hex(request.text(64)?);
+        let digest = digest.ok_or_else(|| request.expected("64 lower-case hex digits"))?;
+        let nth = fields.get("nth");
+        let nth = nth.map_or(Ok(0), |spot| spot.count(0, 1_000_000, "a count"))?;
+        let usage = usage(&fields)?;
+        let answer = match (fields.get("text"), fields.get("error")) {
+            (Some(text), None) => StepAnswer::Text(any_text(&text)?, usage),
+            (None, Some(error)) => match error.text(1_000)? {
+                "timeout" => StepAnswer::Timeout(usage),
+                text => match text.strip_prefix(FAILED) {
+                    Some(why) => StepAnswer::Failed(why.to_owned(), usage),
+                    None => return Err(error.expected("timeout, or failed: and why")),
+                },
+            },
+            _ => return Err(spot.fault(FaultKind::MissingMember("text"))),
+        };
+        let key = (digest, usize::try_from(nth).unwrap_or(usize::MAX));
+        match self.answers.insert(key, answer) {
+            None => Ok(()),
+            Some(_) => Err(spot.fault(FaultKind::Twice(digest.to_hex()))),
+        }
+    }
+
+    /// How many answers it holds.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+}
+
+fn any_text(spot: &Spot<'_>) -> Result<String, Fault> {
+    match spot.data()? {
+        Data::Text(text) => Ok(text),
+        _ => Err(spot.expected("a text")),
+    }
+}
+
+fn usage(fields: &Fields<'_>) -> Result<Usage, Fault> {
+    let Some(spot) = fields.get("usage") else {
+        return Ok(Usage {
+            calls: 1,
+            ..Usage::default()
+        });
+    };
+    let of = spot.fields(&["calls", "ms", "tokens_in", "tokens_out", "usd_micro"])?;
+    let count = |name: &str| match of.get(name) {
+        None => Ok(0),
+        Some(spot) => spot.count(0, clover_num::INTEGER_MAX, "a count"),
+    };
+    Ok(Usage {
+        calls: 1,
+        ms: count("ms")?,
+        tokens_in: count("tokens_in")?,
+        tokens_out: count("tokens_out")?,
+        usd_micro: count("usd_micro")?,
+    })
+}
+
+/// An answer as a line of a table, without a line break.
+pub fn to_line(digest: Digest, nth: usize, answer: &StepAnswer) -> String {
+    let number = |count: u64| Data::Number(Number::of_count(usize::try_from(count).unwrap_or(0)));
+    let (name, text, usage) = match answer {
+        StepAnswer::Text(text, usage) => ("text", text.clone(), usage),
+        StepAnswer::Timeout(usage) => ("error", "timeout".to_owned(), usage),
+        StepAnswer::Failed(why, usage) => ("error", format!("{FAILED}{why}"), usage),
+    };
+    let usage = Data::object([
+        ("ms", number(usage.ms)),
+        ("tokens_in", number(usage.tokens_in)),
+        ("tokens_out", number(usage.tokens_out)),
+        ("usd_micro", number(usage.usd_micro)),
+    ]);
+    let line = Data::object([
+        ("request", Data::text(digest.to_hex())),
+        ("nth", Data::Number(Number::of_count(nth))),
+        (name, Data::Text(text)),
+        ("usage", usage),
+    ]);
+    line.canonical()
+}
+
+impl Executor for Table {
+    fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
+        let asked = self.asked.entry(ask.digest).or_default();
+        let nth = *asked;
+        *asked += 1;
+        let answer = self.answers.get(&(ask.digest, nth));
+        answer.cloned().ok_or_else(|| ExecutorFault::NotRecorded {
+            step: ask.step.to_owned(),
+            digest: ask.digest,
+            nth,
+        })
+    }
+}
+
+/// What executors answered, as lines of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    asked: BTreeMap<Digest, usize>,
+    /// Lines, in the order of the asks.
+    pub lines: Vec<String>,
+}
+
+/// An executor that keeps what another answers.
+pub struct Recorder<'a> {
+    inner: &'a mut dyn Executor,
+    recording: &'a mut Recording,
+}
+
+impl<'a> Recorder<'a> {
+    /// Adds what this one answers to what others did.
+    pub fn new(inner: &'a mut dyn Executor, recording: &'a mut Recording) -> Self {
+        Self { inner, recording }
+    }
+}
+
+impl Executor for Recorder<'_> {
+    fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
+        let answer = self.inner.ask(ask)?;
+        let asked = self.recording.asked.entry(ask.digest).or_default();
+        let line = to_line(ask.digest, *asked, &answer);
+        *asked += 1;
+        self.recording.lines.push(line);
+        Ok(answer)
+    }
+}
