@@ -24,6 +24,7 @@ pub mod prereg;
 pub mod prompt_judges;
 pub mod prompts;
 pub mod recompute;
+pub mod sgd;
 pub mod simulate;
 pub mod split;
 pub mod synth;

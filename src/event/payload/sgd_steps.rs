@@ -228,7 +228,7 @@ pub struct SgdStepCommitted {
     /// The step whose val loss is the lowest so far, by the earliest; 0 is prompt 0, and step t is told as t + 1.
     pub best: Count,
     /// The learning rate.
-    pub lr: Finite,
+    pub lr_micro: Micro,
     /// What the patch changes; absent where none was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<SgdMeasured>,
