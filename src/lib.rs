@@ -11,6 +11,7 @@
 //! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
 //! | 1 | [`attack`] | deterministic text edits that seek reward without merit, and the search for the worst (pure) |
 //! | 1 | [`stats`] | a pure island: calibrators, inference, audits; it names only [`num`] |
+//! | 1 | [`prompt`] | judge prompts in sections, their patches, the rules of a step, leak windows; pure |
 //! | 1 | [`rubric`] | rubric and patch grammar, evidence record, engine, code length; pure |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
 //! | 3 | [`store`] | the ledger file; the only place that names `SQLite` |
@@ -134,6 +135,7 @@ pub use clover_ledger as ledger;
 pub use clover_model as model;
 pub use clover_num as num;
 pub use clover_projection as projection;
+pub use clover_prompt as prompt;
 pub use clover_qualify as qualify;
 pub use clover_report as report;
 pub use clover_rubric as rubric;
