@@ -1,0 +1,214 @@
+//! `clover sgd`: lower the loss of a judge's prompt, step by step, on rows that were committed first.
+
+mod agents;
+mod open;
+mod refusals;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::iterate::program::Program;
+use crate::event::id::RunId;
+use crate::event::payload::sgd_steps::SgdWord;
+use crate::session::sgd::SgdBench;
+use crate::session::sgd::found;
+use crate::session::sgd::running;
+use crate::session::sgd::running::SgdPause;
+use crate::session::sgd::running::SgdRunning;
+use crate::session::sgd::test;
+use crate::view::Exit;
+use crate::view::View;
+use crate::view::sgd as views;
+use crate::workflow::sgd::course::Course;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Which rows a run would have, and how many scores it asks for; nothing is recorded
+    #[command(
+        override_usage = "clover sgd plan RUN --judge <JUDGE> --prompt <FILE> [OPTIONS]",
+        after_help = "Example:\n  clover sgd plan tune-1 --judge sim --simulated --prompt judge.md"
+    )]
+    Plan(open::OpenArgs),
+    /// Open a run: prompt 0, its constants and the roots of its rows are recorded
+    #[command(
+        override_usage = "clover sgd open RUN --judge <JUDGE> --prompt <FILE> [OPTIONS]",
+        after_help = "Example:\n  clover sgd open tune-1 --judge sim --simulated --prompt judge.md --steps 12"
+    )]
+    Open(open::OpenArgs),
+    /// Go on until the checkpoint is chosen; a run that was cut goes on
+    #[command(
+        override_usage = "clover sgd run RUN [OPTIONS] [-- JUDGE COMMAND]",
+        after_help = "Exit 12: a proposal waits for a person. Exit 130: somebody stopped it.\n\nExample:\n  \
+                      clover sgd run tune-1"
+    )]
+    Run(RunArgs),
+    /// Every run, and what is due in each
+    #[command(after_help = "Example:\n  clover sgd status")]
+    Status,
+    /// One run: curves, steps, sections, rejections; or its prompt at a place
+    #[command(after_help = "Example:\n  clover sgd show tune-1 --prompt 0")]
+    Show(ShowArgs),
+    /// Approve or refuse the proposal that waits for a person
+    #[command(after_help = "Example:\n  clover sgd approve tune-1 --refuse")]
+    Approve(ApproveArgs),
+    /// Read test once, under prompt 0 and the checkpoint, and end the run
+    #[command(
+        override_usage = "clover sgd test RUN [OPTIONS] [-- JUDGE COMMAND]",
+        after_help = "Example:\n  clover sgd test tune-1"
+    )]
+    Test(TestArgs),
+    /// End a run by a person's word; its test is not read
+    #[command(after_help = "Example:\n  clover sgd stop tune-1")]
+    Stop(StopArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArgs {
+    /// The run
+    pub run: String,
+    /// Stop after so many more steps
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// The program that writes gradients and patches, where the run was opened for one
+    #[arg(long, value_name = "COMMAND")]
+    pub agents: Option<String>,
+    /// The agents' key; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub optimizer_key: Option<String>,
+    #[command(flatten)]
+    pub program: Program,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The run
+    pub run: String,
+    /// The prompt at a place: 0 is prompt 0, and step t stands at t + 1
+    #[arg(long, value_name = "PLACE")]
+    pub prompt: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ApproveArgs {
+    /// The run
+    pub run: String,
+    /// Refuse it
+    #[arg(long)]
+    pub refuse: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct TestArgs {
+    /// The run
+    pub run: String,
+    /// The custodian's key; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub custodian: Option<String>,
+    #[command(flatten)]
+    pub program: Program,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct StopArgs {
+    /// The run
+    pub run: String,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
+    match verb {
+        Verb::Plan(args) => open::plan(ctx, args),
+        Verb::Open(args) => open::open(ctx, args),
+        Verb::Run(args) => go(ctx, args),
+        Verb::Status => {
+            let (_, ledger, at) = home::view(ctx)?;
+            Ok(views::list(at.state(&ledger)))
+        }
+        Verb::Show(args) => show(ctx, args),
+        Verb::Approve(args) => approve(ctx, args),
+        Verb::Test(args) => read_test(ctx, args),
+        Verb::Stop(args) => stop(ctx, args),
+    }
+}
+
+fn run_id(text: &str) -> Result<RunId, CliError> {
+    text.parse().map_err(|error| {
+        CliError::usage(format!("run {text:?}: {error}"), "clover sgd status")
+    })
+}
+
+fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
+    let id = run_id(run)?;
+    let (home, ledger) = home::open_to_write(ctx)?;
+    Ok(SgdBench::new(home, ledger, id)?)
+}
+
+fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let mut program = agents::program(ctx, args.agents.as_deref(), &args.program)?;
+    let said = &bench.run().map_err(crate::session::SessionError::from)?.said;
+    agents::check_same(said, program.as_ref())?;
+    let ports = &mut ctx
+        .ports()
+        .with_program(&args.program)
+        .with_optimizer(args.optimizer_key.as_ref())
+        .with_interrupts()?;
+    let mut running = SgdRunning::new(&mut bench)?;
+    let agents = program.as_mut().map(agents::AgentsProgram::as_agents);
+    let pause = running.go(ports, agents, args.steps)?;
+    let run = bench.run().map_err(crate::session::SessionError::from)?;
+    let mut view = views::ran(run, pause);
+    view.exit = match pause {
+        SgdPause::Cut => Exit::Interrupted,
+        SgdPause::Waits => Exit::Inconclusive,
+        SgdPause::AtTest | SgdPause::Ended | SgdPause::Steps => Exit::Done,
+    };
+    Ok(view)
+}
+
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+    let id = run_id(&args.run)?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let run = found(at.state(&ledger), &id).map_err(crate::session::SessionError::from)?;
+    let Some(place) = args.prompt else {
+        return Ok(views::run(run));
+    };
+    let none = || {
+        let message = format!("run {id} has no prompt at place {place}");
+        CliError::not_found(message, format!("clover sgd show {id}"))
+    };
+    let course = Course::of(run).map_err(|_| none())?;
+    let prompt = course.prompt_at(place).map_err(|_| none())?;
+    Ok(views::prompt(run, place, prompt.digest(), prompt.render()))
+}
+
+fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let word = if args.refuse {
+        SgdWord::Refuse
+    } else {
+        SgdWord::Approve
+    };
+    running::spoken(&mut bench, &mut ctx.ports(), word)?;
+    shown(&bench)
+}
+
+fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let ports = &mut ctx
+        .ports()
+        .with_program(&args.program)
+        .with_custodian(args.custodian.as_ref());
+    test::read(&mut bench, ports)?;
+    shown(&bench)
+}
+
+fn stop(ctx: &mut Ctx<'_>, args: &StopArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    running::stop(&mut bench, &mut ctx.ports())?;
+    shown(&bench)
+}
+
+fn shown(bench: &SgdBench) -> Result<View, CliError> {
+    let run = bench.run().map_err(crate::session::SessionError::from)?;
+    Ok(views::run(run))
+}
