@@ -24,6 +24,7 @@
 //! | Waudby-Smith and Ramdas 2024; `agent-eval` 0.170.0 | [`eprocess`] |
 //! | CLOVER v1.1, appendix A | [`prentice`] |
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
+//! | SGD of judge prompts (`schema/SGD.md`) | [`descent`] |
 //! | what each function names | [`kolmogorov`], [`monitor`], [`rank`], [`ranking`], [`student`] |
 
 pub mod agreement;
@@ -31,6 +32,7 @@ pub mod anchors;
 pub mod boundary;
 pub mod calibrator;
 pub mod crv1;
+pub mod descent;
 pub mod direct;
 pub mod distance;
 pub mod distribution;
