@@ -97,6 +97,7 @@ mod schema;
 mod score;
 mod seal;
 mod selftest;
+mod sgd;
 mod show;
 mod sign;
 mod simulate;
@@ -362,6 +363,9 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Lower the loss of a judge's prompt, step by step
+    #[command(subcommand)]
+    Sgd(sgd::Verb),
     /// Patches by an optimizer that sees only cards
     #[command(subcommand)]
     Synth(synth::Verb),
@@ -532,6 +536,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Generator(verb) => generator::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Sgd(verb) => sgd::run(ctx, &verb),
         Verb::Synth(verb) => synth::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),

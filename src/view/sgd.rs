@@ -193,6 +193,30 @@ pub struct SgdPromptShown {
     pub text: String,
 }
 
+/// Rows that were written for trials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SgdSample {
+    /// The file.
+    pub file: String,
+    /// How many rows.
+    pub rows: u64,
+}
+
+/// Rows that were written for trials.
+pub fn sampled(file: &str, rows: u64) -> View {
+    let facts = SgdSample {
+        file: file.to_owned(),
+        rows,
+    };
+    let mut view = View::of(&facts);
+    view.pairs([
+        ("file", facts.file.clone()),
+        ("rows", facts.rows.to_string()),
+    ]);
+    view.with_next(format!("clover import cje {} --labels", shell::word(&facts.file)))
+}
+
 fn counts(of: impl Fn(SgdSplit) -> u64) -> SgdCounts {
     SgdCounts {
         confirm: of(SgdSplit::Confirm),

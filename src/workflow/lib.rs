@@ -55,6 +55,7 @@ const RULES: Rulebook = Rulebook {
         &generator::GeneratorRule,
         &gates::GateRecomputation,
         &iterate::VerdictRecomputation,
+        &sgd::rule::SgdRecomputation,
         // The next rule that recomputes goes here.
     ],
     again: &[recompute::AGAIN],

@@ -4,12 +4,16 @@ mod agents;
 mod open;
 mod refusals;
 
+use std::path::PathBuf;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
 use crate::event::id::RunId;
 use crate::event::payload::sgd_steps::SgdWord;
+use crate::ground::ambient;
+use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::found;
 use crate::session::sgd::running;
@@ -20,9 +24,13 @@ use crate::view::Exit;
 use crate::view::View;
 use crate::view::sgd as views;
 use crate::workflow::sgd::course::Course;
+use crate::workflow::sgd::sample;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
+    /// Write rows for trials: questions, responses of known merit, and labels that follow it
+    #[command(after_help = "Example:\n  clover sgd sample rows.jsonl --rows 400")]
+    Sample(SampleArgs),
     /// Which rows a run would have, and how many scores it asks for; nothing is recorded
     #[command(
         override_usage = "clover sgd plan RUN --judge <JUDGE> --prompt <FILE> [OPTIONS]",
@@ -60,6 +68,19 @@ pub(super) enum Verb {
     /// End a run by a person's word; its test is not read
     #[command(after_help = "Example:\n  clover sgd stop tune-1")]
     Stop(StopArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SampleArgs {
+    /// The file, which is not there yet; JSON Lines as `clover import cje` reads them
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How many rows, 20 to 100000
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub rows: u64,
+    /// The seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(Debug, clap::Args)]
@@ -116,6 +137,7 @@ pub(super) struct StopArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
+        Verb::Sample(args) => sample(ctx, args),
         Verb::Plan(args) => open::plan(ctx, args),
         Verb::Open(args) => open::open(ctx, args),
         Verb::Run(args) => go(ctx, args),
@@ -136,6 +158,17 @@ fn run_id(text: &str) -> Result<RunId, CliError> {
     })
 }
 
+fn sample(ctx: &mut Ctx<'_>, args: &SampleArgs) -> Result<View, CliError> {
+    if !(20..=100_000).contains(&args.rows) {
+        let message = format!("--rows {}: expected 20 to 100000", args.rows);
+        return Err(CliError::usage(message, "clover sgd sample --help"));
+    }
+    let text = sample::rows(args.rows, args.seed);
+    let path = ctx.path(&args.file);
+    ambient::write_new(&path, text.as_bytes(), 0o644)?;
+    Ok(views::sampled(&args.file.display().to_string(), args.rows))
+}
+
 fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
     let id = run_id(run)?;
     let (home, ledger) = home::open_to_write(ctx)?;
@@ -145,7 +178,7 @@ fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
 fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
     let mut program = agents::program(ctx, args.agents.as_deref(), &args.program)?;
-    let said = &bench.run().map_err(crate::session::SessionError::from)?.said;
+    let said = &bench.run().map_err(SessionError::from)?.said;
     agents::check_same(said, program.as_ref())?;
     let ports = &mut ctx
         .ports()
@@ -155,7 +188,7 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     let mut running = SgdRunning::new(&mut bench)?;
     let agents = program.as_mut().map(agents::AgentsProgram::as_agents);
     let pause = running.go(ports, agents, args.steps)?;
-    let run = bench.run().map_err(crate::session::SessionError::from)?;
+    let run = bench.run().map_err(SessionError::from)?;
     let mut view = views::ran(run, pause);
     view.exit = match pause {
         SgdPause::Cut => Exit::Interrupted,
@@ -168,7 +201,7 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let id = run_id(&args.run)?;
     let (_, ledger, at) = home::view(ctx)?;
-    let run = found(at.state(&ledger), &id).map_err(crate::session::SessionError::from)?;
+    let run = found(at.state(&ledger), &id).map_err(SessionError::from)?;
     let Some(place) = args.prompt else {
         return Ok(views::run(run));
     };
@@ -209,6 +242,6 @@ fn stop(ctx: &mut Ctx<'_>, args: &StopArgs) -> Result<View, CliError> {
 }
 
 fn shown(bench: &SgdBench) -> Result<View, CliError> {
-    let run = bench.run().map_err(crate::session::SessionError::from)?;
+    let run = bench.run().map_err(SessionError::from)?;
     Ok(views::run(run))
 }

@@ -1,14 +1,15 @@
 //! `clover sgd plan` and `clover sgd open`.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
 use crate::cli::key;
-use crate::cli::record;
 use crate::cli::sgd::agents;
 use crate::cli::sgd::run_id;
 use crate::event::Kind;
+use crate::event::id::ExperimentId;
 use crate::event::payload::sgd::SgdAgents;
 use crate::event::payload::sgd::SgdDistance;
 use crate::event::payload::sgd::SgdRanking;
@@ -19,9 +20,11 @@ use crate::ground::shell;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::prompt::JudgePrompt;
+use crate::session::SessionError;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Keys;
 use crate::session::ports::Seat;
+use crate::session::sgd::found;
 use crate::session::sgd::open;
 use crate::session::sgd::open::SgdRequest;
 use crate::view::View;
@@ -111,7 +114,11 @@ fn terms(args: &OpenArgs) -> SgdTerms {
     }
 }
 
-fn request(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<SgdRequest, CliError> {
+fn request(
+    ctx: &mut Ctx<'_>,
+    args: &OpenArgs,
+    experiment: ExperimentId,
+) -> Result<SgdRequest, CliError> {
     let path = ctx.path(&args.prompt);
     let bytes = ambient::read(&path)?;
     let wrong = |error: String| {
@@ -139,10 +146,9 @@ fn request(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<SgdRequest, CliError> {
         (_, true) => Some(true),
         _ => None,
     };
-    let name = record::experiment_id(&args.experiment)?;
     Ok(SgdRequest {
         run: run_id(&args.run)?,
-        experiment: name,
+        experiment,
         judge,
         simulated,
         prompt,
@@ -153,25 +159,28 @@ fn request(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<SgdRequest, CliError> {
 }
 
 pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
-    let request = request(ctx, args)?;
-    let (_, ledger) = home::open_to_write(ctx)?;
+    let (home, ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let request = request(ctx, args, experiment)?;
     let need = KeyNeed::of(Seat::Optimizer, Kind::SgdPatchProposed);
     let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
     let key = ports.signer(ledger.state(), need);
-    let key = key.map_err(crate::session::SessionError::from)?.id();
+    let key = key.map_err(SessionError::from)?.id();
     let plan = open::plan(&ledger, &request, key)?;
     Ok(views::planned(&plan, &request.experiment))
 }
 
 pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
-    let request = request(ctx, args)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let request = request(ctx, args, experiment)?;
     let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
     let appended = open::open(ports, &mut ledger, &request)?;
-    let run = crate::session::sgd::found(ledger.state(), &request.run);
-    let run = run.map_err(crate::session::SessionError::from)?;
-    let view = views::run(run).with_events(&[appended]);
-    let mut view = view;
+    let run = found(ledger.state(), &request.run);
+    let run = run.map_err(SessionError::from)?;
+    let mut view = views::run(run).with_events(&[appended]);
     view.next = vec![format!("clover sgd run {}", shell::word(&request.run))];
     Ok(view)
 }

@@ -34,14 +34,14 @@ words! {
         Contraction "contraction",
         /// Entropy fell to 0.8 of its best.
         Entropy "entropy",
-        /// Train falls while val rises or swings.
+        /// Train falls while val swings.
+        Oscillation "oscillation",
+        /// Train falls while val stays above its best.
         Overfit "overfit",
         /// The rank correlation fell by 0.05.
         Rank "rank",
         /// The variance of repeated scores doubled twice.
         Selfvar "selfvar",
-        /// Every step was taken.
-        Steps "steps",
     }
 }
 
@@ -227,6 +227,8 @@ pub struct SgdStepCommitted {
     pub attempt: Option<Count>,
     /// The step whose val loss is the lowest so far, by the earliest; 0 is prompt 0, and step t is told as t + 1.
     pub best: Count,
+    /// Standard error of the loss of val less the lowest before it, paired by item; 0 for a step without a patch.
+    pub error: Finite,
     /// The learning rate.
     pub lr_micro: Micro,
     /// What the patch changes; absent where none was applied.

@@ -29,6 +29,7 @@ use clover_ledger::RequiredFact;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_num::Count;
+use clover_num::Finite;
 use clover_num::Micro;
 use clover_projection::sgd::RowScores;
 use clover_projection::sgd::SgdRun;
@@ -435,7 +436,9 @@ impl<'r> Course<'r> {
             rejected: rejected.collect(),
             step: number,
             tau_micro: self.terms.schedule.tau,
+            terms: self.terms.clone(),
             tried: tried.collect(),
+            prompt0: self.prompt0().clone(),
         })
     }
 
@@ -507,8 +510,9 @@ impl<'r> Course<'r> {
         let number = self.run.taken();
         let train = step.train.required("sgd.loss_computed of the batch")?;
         let parent = self.run.digest();
-        let (attempt, measured, new_digest, val) = match step.standing() {
-            None => (None, None, parent, self.standing_val()?),
+        let zero = Finite::default();
+        let (attempt, measured, new_digest, val, error) = match step.standing() {
+            None => (None, None, parent, self.standing_val()?, zero),
             Some(said) => {
                 let val = step.val.required("sgd.loss_computed of val")?;
                 let PatchVerdict::Valid(patch) = self.verdict()? else {
@@ -521,7 +525,9 @@ impl<'r> Course<'r> {
                     modal_delta: count(u64::from(measures.levels_moved)),
                     soft_to_hard: count(u64::from(measures.soft_to_hard)),
                 };
-                (Some(said.attempt), Some(measured), patch.prompt.digest(), val)
+                let digest = patch.prompt.digest();
+                let error = numbers::paired_error(self.run, &step.val_scores)?;
+                (Some(said.attempt), Some(measured), digest, val, error)
             }
         };
         let before = self.run.best();
@@ -530,6 +536,7 @@ impl<'r> Course<'r> {
         Ok(SgdStepCommitted {
             attempt,
             best: count(if is_best { number + 1 } else { before }),
+            error,
             lr_micro: self.terms.schedule.lr(small(number)),
             measured,
             new_digest,
@@ -562,9 +569,11 @@ impl<'r> Course<'r> {
         if is_open || !self.run.said.terms.reverts {
             return Ok(None);
         }
-        let Some(se) = numbers::reverts(self.run)? else {
+        if !numbers::reverts(self.run)? {
             return Ok(None);
-        };
+        }
+        let error = last.and_then(|step| step.committed.as_ref());
+        let se = error.required("a step")?.error;
         let taken = self.run.taken();
         let best = self.run.best();
         let best_loss = self.run.val_at(best).required("a loss of val")?;

@@ -8,12 +8,16 @@ use clover_event::id::PolicyId;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::LabelRecorded;
 use clover_event::payload::sgd::SgdRow;
+use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd::SgdTarget;
+use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::reader::LogReader;
+
+use crate::sgd::numbers;
 
 /// What several labels of a row say, in millionths, to the nearest; half goes away from 0.
 pub fn target(labels: &mut [i64], of: SgdTarget) -> Option<Micro> {
@@ -63,4 +67,22 @@ pub fn labelled(
         })
     });
     Ok(rows.collect())
+}
+
+/// Most rows of one `sgd.rows_listed`.
+pub const LISTED_MAX: usize = 250;
+
+/// Rows by part: an item with all its rows is a cluster, and is in one part.
+pub fn parts(rows: Vec<SgdRow>, seed: Digest) -> BTreeMap<SgdSplit, Vec<SgdRow>> {
+    let mut items: Vec<ItemId> = rows.iter().map(|row| row.item.clone()).collect();
+    items.dedup();
+    let parts = numbers::parts(items.len(), seed);
+    let parts: BTreeMap<ItemId, SgdSplit> = items.into_iter().zip(parts).collect();
+    let mut found: BTreeMap<SgdSplit, Vec<SgdRow>> = BTreeMap::new();
+    for row in rows {
+        if let Some(part) = parts.get(&row.item) {
+            found.entry(*part).or_default().push(row);
+        }
+    }
+    found
 }
