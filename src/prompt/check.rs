@@ -21,8 +21,10 @@ use crate::model::ORD_MAX;
 use crate::model::PromptParts;
 use crate::model::PromptSection;
 use crate::model::SECTIONS_MAX;
+use crate::model::SENTENCES_MAX;
 use crate::myers;
 use crate::normal;
+use crate::patch;
 use crate::patch::ChangeKind;
 use crate::patch::Proposal;
 use crate::patch::RATIONALE_MAX;
@@ -59,7 +61,7 @@ pub enum PatchRule {
     Context,
     /// A section that is added or moved has a place of its own. Measured: the place.
     Order,
-    /// The new text is in normal form. Measured: 1, or its lines where they are too many.
+    /// The new text is in normal form. Measured: 1, or its lines or sentences where they are too many.
     NormalForm,
     /// Something changes. Measured: 0.
     NoChange,
@@ -325,7 +327,8 @@ fn edit_of(of: &Proposal) -> Result<Edit, i64> {
 /// Whether a step may take a proposal, and what the prompt is after it.
 ///
 /// # Errors
-/// Every rule that it breaks, in order. A rule that later ones rest on ends the list: parent, form, section, context.
+/// Every rule that it breaks, in order. A rule that later ones rest on ends the list: parent, form, section, context, and
+/// too many sentences.
 pub fn validate(
     context: &StepContext<'_>,
     proposal: &Proposal,
@@ -363,6 +366,10 @@ pub fn validate(
         Some(Ok(_)) => return found.stop(PatchRule::Context, 0, 0),
         Some(Err(error)) => return found.stop(PatchRule::Context, int(error.line()), 0),
     };
+    let sentences = sentence::sentences(&new_text).len();
+    if sentences > SENTENCES_MAX {
+        return found.stop(PatchRule::NormalForm, int(sentences), int(SENTENCES_MAX));
+    }
     let sections = sections_after(context, proposal, change, &new_text, &mut found);
     if !moves && matches!(change, ChangeKind::Edit | ChangeKind::Move) && new_text == old_text {
         found.add(PatchRule::NoChange, 0, 1);
@@ -463,46 +470,39 @@ fn sections_after(
     found: &mut Found,
 ) -> Vec<PromptSection> {
     let patch = &proposal.patch;
-    let mut sections = context.current.sections().to_vec();
-    let at = sections
-        .iter()
-        .position(|section| section.section_id == patch.section);
+    let sections = context.current.sections();
     let last = sections.last().map_or(0, |section| section.ord);
-    let ord = patch.ord.or(at.is_none().then(|| last.saturating_add(10)));
-    if let Some(ord) = ord {
-        let taken =
-            |(place, section): (usize, &PromptSection)| Some(place) != at && section.ord == ord;
-        if ord > ORD_MAX || sections.iter().enumerate().any(taken) {
-            found.add(PatchRule::Order, i64::from(ord), i64::from(ORD_MAX));
-        }
+    let ord = match change {
+        ChangeKind::Add => Some(patch.ord.unwrap_or(last.saturating_add(10))),
+        _ => patch.ord,
+    };
+    let taken = |ord| {
+        sections
+            .iter()
+            .any(|section| section.section_id != patch.section && section.ord == ord)
+    };
+    if let Some(ord) = ord.filter(|ord| *ord > ORD_MAX || taken(*ord)) {
+        found.add(PatchRule::Order, i64::from(ord), i64::from(ORD_MAX));
     }
-    let title = patch.title.clone().unwrap_or_default();
-    if normal::check(text).is_err() || model::check_title(&title).is_err() {
+    let title = patch.title.as_deref().unwrap_or_default();
+    if normal::check(text).is_err() || model::check_title(title).is_err() {
         found.add(PatchRule::NormalForm, 1, 0);
     } else {
         let lines = text.split('\n').count();
         found.at_most(PatchRule::NormalForm, int(lines), int(LINES_MAX));
     }
-    match (change, at) {
-        (ChangeKind::Remove, Some(at)) => {
-            sections.remove(at);
-        }
-        (_, Some(at)) => {
-            text.clone_into(&mut sections[at].text);
-            sections[at].ord = ord.unwrap_or(sections[at].ord);
-        }
-        (_, None) => sections.push(PromptSection {
-            editable: true,
-            kind: patch.kind.unwrap_or(model::SectionKind::Policy),
-            max_chars: context.terms.section_chars_max,
-            ord: ord.unwrap_or_default(),
-            section_id: patch.section.clone(),
-            text: text.to_owned(),
-            title,
-        }),
-    }
-    sections.sort_by_key(|section| section.ord);
-    sections
+    let change = match change {
+        ChangeKind::Add => FileChange::Add,
+        ChangeKind::Remove => FileChange::Remove,
+        ChangeKind::Edit | ChangeKind::Move => FileChange::Edit,
+    };
+    patch::changed(
+        sections,
+        patch,
+        change,
+        text.to_owned(),
+        context.terms.section_chars_max,
+    )
 }
 
 /// The level of a sentence before and after; `None` where it is not there.

@@ -13,6 +13,8 @@ use serde::de::Error as _;
 
 use crate::model::JudgePrompt;
 use crate::normal;
+use crate::patch;
+use crate::patch::AnswerFault;
 
 /// Most items of a gradient.
 pub const ITEMS_MAX: usize = 5;
@@ -215,12 +217,25 @@ pub enum GradientFault {
 
 impl Gradient {
     /// SHA-256 of its canonical JSON.
+    pub fn digest(&self) -> Digest {
+        Digest::sha256(&self.to_json())
+    }
+
+    /// Reads a gradient from untrusted bytes: JSON with these members and no others. [`Gradient::check`] holds it against
+    /// its prompt.
+    ///
+    /// # Errors
+    /// [`AnswerFault`] saying why they are none.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, AnswerFault> {
+        patch::read(bytes)
+    }
+
+    /// Its canonical JSON.
     ///
     /// # Panics
     /// Never: texts and integers have a canonical form.
-    pub fn digest(&self) -> Digest {
-        let bytes = canon::to_bytes(self).expect("BUG: texts and integers have a canonical form");
-        Digest::sha256(&bytes)
+    pub fn to_json(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: texts and integers have a canonical form")
     }
 
     /// Whether it is a gradient of a prompt at a step.

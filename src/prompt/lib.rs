@@ -5,17 +5,20 @@
 //! more it binds the judge, and what the learning rate of the step permits. [`leak`] finds words of rows in what leaves
 //! for an agent or comes back. `schema/JUDGE_PROMPT.md` gives files, bytes and rules.
 
+pub mod aggregate;
 pub mod check;
 pub mod diff;
 pub mod gradient;
 pub mod leak;
 pub mod lexicon;
+pub mod markdown;
 mod model;
 pub mod myers;
 pub mod normal;
 pub mod patch;
 pub mod schedule;
 pub mod sentence;
+mod written;
 
 pub use check::PatchRule;
 pub use check::PatchTerms;
@@ -38,10 +41,13 @@ pub use model::PromptParts;
 pub use model::PromptSection;
 pub use model::SECTION_CHARS_MAX;
 pub use model::SECTIONS_MAX;
+pub use model::SENTENCES_MAX;
 pub use model::SectionKind;
 pub use model::TITLE_MAX;
 pub use model::is_id;
+pub use patch::AnswerFault;
 pub use patch::ChangeKind;
 pub use patch::Proposal;
 pub use patch::SectionPatch;
 pub use schedule::Schedule;
+pub use written::FileFault;

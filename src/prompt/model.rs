@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::normal;
+use crate::sentence;
 
 /// Most bytes of a prompt file.
 pub const FILE_MAX: usize = 256 << 10;
@@ -18,6 +19,8 @@ pub const SECTIONS_MAX: usize = 64;
 pub const SECTION_CHARS_MAX: u32 = 16_000;
 /// Most lines of a section's text.
 pub const LINES_MAX: usize = 1_000;
+/// Most sentences of a section's text.
+pub const SENTENCES_MAX: usize = 400;
 /// Most Unicode scalars of a rendered prompt.
 pub const PROMPT_CHARS_MAX: u64 = 64_000;
 /// Most Unicode scalars of a title.

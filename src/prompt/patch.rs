@@ -4,9 +4,13 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use serde::Deserialize;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::diff;
+use crate::diff::FileChange;
+use crate::diff::SectionDiff;
 use crate::model::JudgePrompt;
+use crate::model::PromptParts;
 use crate::model::PromptSection;
 use crate::model::SectionKind;
 
@@ -58,6 +62,49 @@ pub struct Proposal {
     pub patch: SectionPatch,
     /// Why, on one line of at most 280 characters.
     pub rationale: String,
+}
+
+/// Most bytes of an agent's answer.
+pub const ANSWER_MAX: usize = 256 << 10;
+
+/// Why an agent's answer cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerFault {
+    /// Larger than [`ANSWER_MAX`].
+    #[error("expected at most {ANSWER_MAX} bytes")]
+    Size,
+    /// No JSON, or other members than the form has; with the line, the column and what was expected there.
+    #[error("{0}")]
+    Json(String),
+}
+
+/// Reads a document of an agent.
+///
+/// # Errors
+/// [`AnswerFault`] saying why it is none.
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AnswerFault> {
+    if bytes.len() > ANSWER_MAX {
+        return Err(AnswerFault::Size);
+    }
+    serde_json::from_slice(bytes).map_err(|error| AnswerFault::Json(error.to_string()))
+}
+
+impl Proposal {
+    /// Reads a proposal from untrusted bytes: JSON with these members and no others.
+    ///
+    /// # Errors
+    /// [`AnswerFault`] saying why they are none.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, AnswerFault> {
+        read(bytes)
+    }
+
+    /// Its canonical JSON.
+    ///
+    /// # Panics
+    /// Never: texts and integers have a canonical form.
+    pub fn to_json(&self) -> Vec<u8> {
+        canon::to_bytes(self).expect("BUG: texts and integers have a canonical form")
+    }
 }
 
 impl SectionPatch {
@@ -112,4 +159,69 @@ impl SectionPatch {
             ..Self::edit(prompt, section, "")
         }
     }
+}
+
+impl JudgePrompt {
+    /// The next version by a patch, without asking any rule; `section_chars_max` is the registered length of sections that
+    /// are added ([`crate::PatchTerms::section_chars_max`]). `None` where the patch does not apply.
+    pub fn applied(&self, patch: &SectionPatch, section_chars_max: u32) -> Option<Self> {
+        let old = self.section(&patch.section);
+        let old_text = old.map_or("", |section| section.text.as_str());
+        let (change, text) = match patch.diff.as_str() {
+            "" => (FileChange::Edit, old_text.to_owned()),
+            diff => {
+                let diff = SectionDiff::parse(diff)
+                    .ok()
+                    .filter(|diff| diff.section == patch.section)?;
+                (diff.change, diff.apply(old_text).ok()?)
+            }
+        };
+        if old.is_some() == (change == FileChange::Add) || patch.parent != self.digest() {
+            return None;
+        }
+        let parts = PromptParts {
+            parent_digest: Some(patch.parent),
+            sections: changed(self.sections(), patch, change, text, section_chars_max),
+            version: self.version() + 1,
+            ..self.parts().clone()
+        };
+        Self::new(parts).ok()
+    }
+}
+
+/// Sections after a change of one of them, in the order of their places. A section that is added without a place comes last.
+pub(crate) fn changed(
+    sections: &[PromptSection],
+    patch: &SectionPatch,
+    change: FileChange,
+    text: String,
+    section_chars_max: u32,
+) -> Vec<PromptSection> {
+    let mut sections = sections.to_vec();
+    let last = sections.last().map_or(0, |section| section.ord);
+    match (
+        change,
+        sections
+            .iter()
+            .position(|section| section.section_id == patch.section),
+    ) {
+        (FileChange::Remove, Some(at)) => {
+            sections.remove(at);
+        }
+        (_, Some(at)) => {
+            sections[at].text = text;
+            sections[at].ord = patch.ord.unwrap_or(sections[at].ord);
+        }
+        (_, None) => sections.push(PromptSection {
+            editable: true,
+            kind: patch.kind.unwrap_or(SectionKind::Policy),
+            max_chars: section_chars_max,
+            ord: patch.ord.unwrap_or(last.saturating_add(10)),
+            section_id: patch.section.clone(),
+            text,
+            title: patch.title.clone().unwrap_or_default(),
+        }),
+    }
+    sections.sort_by_key(|section| section.ord);
+    sections
 }
