@@ -43,7 +43,7 @@ pub(in crate::cli) struct OpenArgs {
     /// The judge whose prompt it is
     #[arg(long, value_name = "JUDGE")]
     pub judge: String,
-    /// Prompt 0: Markdown whose headings are sections, or JSON
+    /// Prompt 0: Markdown whose headings are sections, YAML or JSON
     #[arg(long, value_name = "FILE")]
     pub prompt: std::path::PathBuf,
     /// The judge is the simulated one of this program, for trials
@@ -125,12 +125,8 @@ fn request(
         let message = format!("{}: {error}", args.prompt.display());
         CliError::usage(message, HELP)
     };
-    let is_json = args.prompt.extension().is_some_and(|of| of == "json");
-    let prompt = if is_json {
-        JudgePrompt::from_json(&bytes)
-    } else {
-        JudgePrompt::from_markdown(&bytes)
-    };
+    let name = args.prompt.file_name().unwrap_or_default().to_string_lossy();
+    let prompt = JudgePrompt::from_file(&name, &bytes);
     let prompt = prompt.map_err(|error| wrong(error.to_string()))?;
     let program = agents::program(ctx, args.agents.as_deref(), &Program::default())?;
     let (agents, model) = match program {

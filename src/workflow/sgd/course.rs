@@ -212,7 +212,7 @@ impl<'r> Course<'r> {
         };
         let place = usize::try_from(attempt.value()).unwrap_or(usize::MAX);
         let said = step.proposed.get(place).required("the proposal of a step")?;
-        let next = current.applied(&proposal(said)?.patch);
+        let next = current.applied(&proposal(said)?.patch, self.terms.section_chars_max);
         next.required("a patch that applies")
     }
 
