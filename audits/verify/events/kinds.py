@@ -417,7 +417,7 @@ KINDS = {
                                  rows=listing(COUNT, 300), run=ident, step=COUNT),
     ("sgd.scored", 1): Kind("scorer", "@ run part step prompt_digest first", first=COUNT, part=SGD_PART,
                             prompt_digest=hex64, run=ident, scores=sgd_scores, step=COUNT),
-    ("sgd.loss_computed", 1): Kind("arbiter", "@ run part step", loss=SGD_LOSS, part=SGD_PART, prompt_digest=hex64,
+    ("sgd.loss_computed", 1): Kind("arbiter", "@ run part step prompt_digest", loss=SGD_LOSS, part=SGD_PART, prompt_digest=hex64,
                                    run=ident, step=COUNT),
     ("sgd.gradient_requested", 1): Kind(
         "arbiter", "@ run step", leak_test=record(ids=COUNT, texts=COUNT, unreadable=COUNT), request=sgd_document,

@@ -594,7 +594,7 @@ registry! {
         SgdRowsListed        "sgd.rows_listed"      1  by Signers::Role(Arbiter),   Experiment,    unique [run, split, first];
         SgdBatchDrawn        "sgd.batch_drawn"      1  by Signers::Role(Arbiter),   Experiment,    unique [run, step];
         SgdScored            "sgd.scored"           1  by Signers::Role(Scorer),    Experiment,    unique [run, part, step, prompt_digest, first];
-        SgdLossComputed      "sgd.loss_computed"    1  by Signers::Role(Arbiter),   Experiment,    unique [run, part, step];
+        SgdLossComputed      "sgd.loss_computed"    1  by Signers::Role(Arbiter),   Experiment,    unique [run, part, step, prompt_digest];
         SgdGradientRequested "sgd.gradient_requested" 1 by Signers::Role(Arbiter),  Experiment,    unique [run, step];
         SgdGradientReturned  "sgd.gradient_returned" 1 by Signers::Role(Optimizer), Experiment,    unique [run, step];
         SgdPatchProposed     "sgd.patch_proposed"   1  by Signers::Role(Optimizer), Experiment,    unique [run, step, attempt];

@@ -26,7 +26,7 @@ const CERTAIN: &str = "This is certainly and undoubtedly so.";
 struct SampleRow {
     judge_score: f64,
     oracle_label: f64,
-    policy: &'static str,
+    target_policy: &'static str,
     prompt: String,
     prompt_id: String,
     response: String,
@@ -69,7 +69,7 @@ pub fn rows(count: u64, seed: u64) -> String {
         let row = SampleRow {
             judge_score: 0.5,
             oracle_label: label as f64 / 1e6,
-            policy: "base",
+            target_policy: "base",
             prompt,
             prompt_id: format!("p{number:05}"),
             response,
