@@ -7,6 +7,8 @@
 
 pub mod aggregate;
 pub mod check;
+#[cfg(test)]
+mod check_tests;
 pub mod diff;
 pub mod gradient;
 pub mod leak;

@@ -367,6 +367,11 @@ fn check_section(section: &PromptSection) -> Result<(), (&'static str, String)> 
             format!("expected at most {LINES_MAX} lines, found {lines}"),
         ));
     }
+    let sentences = sentence::sentences(&section.text).len();
+    if sentences > SENTENCES_MAX {
+        let message = format!("expected at most {SENTENCES_MAX} sentences, found {sentences}");
+        return Err(("text", message));
+    }
     Ok(())
 }
 

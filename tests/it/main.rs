@@ -16,6 +16,7 @@ mod coverage;
 mod crash;
 mod decide;
 mod demo_data;
+mod descent;
 mod differential;
 mod documents;
 mod edits;
