@@ -37,6 +37,7 @@ use super::SgdRun;
 use super::SgdRuns;
 use super::due;
 use super::run_of;
+use crate::judges::Judges;
 use crate::splits::member_leaf_of;
 
 /// The rule of runs that lower the loss of a prompt.
@@ -150,6 +151,9 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
     let is_aggregate = said.agents == SgdAgents::Aggregate;
     let expected = "the name of the built-in pair exactly where it writes the patches";
     ensure!(is_own == is_aggregate, expected, said.model.as_str());
+    let judges = state.fold::<Judges>().of(experiment);
+    let known = judges.is_some_and(|of| of.judges.contains_key(&said.judge));
+    ensure!(known, "a registered judge", said.judge.to_string());
     let seed = seed_of(state, experiment, said.run.as_str());
     let seed = seed.required("experiment.registered of the experiment")?;
     let expected = format!("the seed that experiment and run give, {seed}");

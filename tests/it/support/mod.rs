@@ -9,6 +9,7 @@ pub mod computed_rows;
 pub mod computed_telling;
 pub mod decided;
 pub mod deployed;
+pub mod descended;
 pub mod drifted;
 pub mod forge;
 pub mod forger;
