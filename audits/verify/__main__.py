@@ -52,6 +52,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
   history/model_folds.py      what endpoints, prices and runs of judges behind HTTP change in it
   history/synth_folds.py      what runs of optimizers change in it
+  history/sgd_folds.py        what runs that lower the loss of a prompt change in it
   history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/gate_folds.py       what families, manifests, units and gates change in it
   history/folds.py            the list of folds by kind
