@@ -82,6 +82,8 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/endpoints.py          endpoints of models, and where texts may go
   rules/runs.py               runs of judges behind HTTP: what is held, asked, answered and paid
   rules/synths.py             runs of optimizers: what they were shown, what they returned, what was proposed
+  rules/sgd_lexicon.py        how strongly sentences of a prompt bind its judge
+  rules/sgd_patch.py          whether a step may take a patch of a prompt
   rules/batteries.py          batteries of attacks, and exploits
   rules/reports.py            reports, whole or with reasons
   rules/gates.py              orders that are drawn, gates that are opened or continued

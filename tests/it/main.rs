@@ -28,6 +28,7 @@ mod newcomer;
 mod oracle_age;
 mod oracle_tlog;
 mod power;
+mod prompt_patches;
 mod properties;
 mod reference;
 mod replay;
