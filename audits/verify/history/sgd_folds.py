@@ -100,7 +100,7 @@ class SgdStep:
 def take(state, entry, data):
     kind = entry.kind
     if kind == "experiment.registered":
-        state.registrations.setdefault(entry.experiment, entry.id)
+        state.registrations.setdefault(entry.experiment, entry.id.hex())
     elif kind == "sgd.opened" and entry.experiment is not None:
         state.descents.setdefault(data["run"], SgdRun(entry, data))
     elif kind.startswith("sgd."):
