@@ -564,11 +564,10 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 /// Prints the answer or the error.
 fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
     let written = result.and_then(|answer| {
+        let (verb, shape) = (&ctx.verb, answer.shape());
         debug_assert!(
-            view::shapes::is_answer(&ctx.verb, answer.shape()),
-            "{:?} may not answer with {}: src/view/shapes.rs lists what it may",
-            ctx.verb,
-            answer.shape()
+            view::shapes::is_answer(verb, shape),
+            "{verb:?} answers with {shape}"
         );
         let text = match (ctx.globals.json, ctx.globals.form) {
             (true, _) => view::json::json(&answer, &ctx.warnings),

@@ -23,7 +23,7 @@ use crate::report::spark;
 use crate::session::sgd::open::SgdPlan;
 use crate::session::sgd::running::SgdPause;
 use crate::view::View;
-use crate::workflow::sgd::course;
+use crate::workflow::sgd::verdict;
 
 /// Rows of a part, how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -214,7 +214,10 @@ pub fn sampled(file: &str, rows: u64) -> View {
         ("file", facts.file.clone()),
         ("rows", facts.rows.to_string()),
     ]);
-    view.with_next(format!("clover import cje {} --labels", shell::word(&facts.file)))
+    view.with_next(format!(
+        "clover import cje {} --labels",
+        shell::word(&facts.file)
+    ))
 }
 
 fn counts(of: impl Fn(SgdSplit) -> u64) -> SgdCounts {
@@ -276,7 +279,7 @@ fn facts(run: &SgdRun) -> SgdRunShown {
         let Some(committed) = &step.committed else {
             continue;
         };
-        let section = course::section_of(step);
+        let section = verdict::section_of(step);
         let after = committed.val.loss.value();
         if let Some((section, before)) = section.as_ref().zip(before) {
             let of = blame.entry(section.clone()).or_default();
@@ -338,7 +341,10 @@ fn curve(values: &[f64]) -> String {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match (values.first(), values.last()) {
         (Some(first), Some(last)) => {
-            format!("{} {first:.3} to {last:.3}", spark::line(values, (least, most)))
+            format!(
+                "{} {first:.3} to {last:.3}",
+                spark::line(values, (least, most))
+            )
         }
         _ => "none yet".to_owned(),
     }
@@ -369,7 +375,10 @@ pub fn run(run: &SgdRun) -> View {
         curve(&values)
     };
     let train: Vec<f64> = facts.steps.iter().map(|of| of.train.loss.value()).collect();
-    let rates = facts.steps.iter().map(|of| of.lr_micro.value() as f64 / 1e6);
+    let rates = facts
+        .steps
+        .iter()
+        .map(|of| of.lr_micro.value() as f64 / 1e6);
     let steps = facts.steps.iter().map(|of| {
         let effective = of.measured.map_or(0, |of| of.effective_micro.value());
         effective as f64 / 1e6
@@ -379,8 +388,17 @@ pub fn run(run: &SgdRun) -> View {
         ("judge", facts.judge.to_string()),
         ("agents", facts.agents.clone()),
         ("rows", in_words(facts.rows)),
-        ("steps", format!("{} of {}", facts.steps.len(), facts.steps_max)),
-        ("due", facts.due.clone().unwrap_or_else(|| "nothing: it ended".to_owned())),
+        (
+            "steps",
+            format!("{} of {}", facts.steps.len(), facts.steps_max),
+        ),
+        (
+            "due",
+            facts
+                .due
+                .clone()
+                .unwrap_or_else(|| "nothing: it ended".to_owned()),
+        ),
         ("loss of val", series(|of| Some(of.loss.value()))),
         ("  distance", series(|of| Some(of.abs.value()))),
         ("  ranking", series(|of| of.rank.map(Finite::value))),
@@ -394,7 +412,9 @@ pub fn run(run: &SgdRun) -> View {
     ]);
     if !facts.steps.is_empty() {
         let rows = facts.steps.iter().map(|of| {
-            let chars = of.measured.map_or_else(String::new, |of| of.chars.to_string());
+            let chars = of
+                .measured
+                .map_or_else(String::new, |of| of.chars.to_string());
             let mark = if of.reverted { "taken back" } else { "" };
             vec![
                 of.step.to_string(),
@@ -407,7 +427,9 @@ pub fn run(run: &SgdRun) -> View {
                 mark.to_owned(),
             ]
         });
-        let head = ["step", "rate", "section", "chars", "rejected", "train", "val", ""];
+        let head = [
+            "step", "rate", "section", "chars", "rejected", "train", "val", "",
+        ];
         view.table(&head, rows);
     }
     if !facts.blame.is_empty() {
@@ -488,7 +510,9 @@ pub fn list(state: &State) -> View {
         return view.with_next("clover sgd open --help");
     }
     let rows = facts.runs.iter().map(|of| {
-        let val = of.val_best.map_or_else(String::new, |of| format!("{:.4}", of.value()));
+        let val = of
+            .val_best
+            .map_or_else(String::new, |of| format!("{:.4}", of.value()));
         vec![
             of.run.to_string(),
             of.judge.to_string(),

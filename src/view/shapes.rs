@@ -305,6 +305,7 @@ shapes! {
     "sgd approve": sgd::SgdRunShown;
     "sgd open": sgd::SgdRunShown;
     "sgd plan": sgd::SgdPlanned;
+    "sgd promote": StandsAnd<gate::steps::PromotedCandidate> | Bodies;
     "sgd run": sgd::SgdRunShown;
     "sgd sample": sgd::SgdSample;
     "sgd show": sgd::SgdRunShown | sgd::SgdPromptShown;

@@ -24,6 +24,8 @@ def rule_sgd(state, e):
     if e.kind in ("score.recorded", "label.recorded", "label.sealed"):
         theirs = any(run.data["key"] == e.author for run in state.descents.values())
         return ("a key that is not of the agents of a run", e.author) if theirs else None
+    if e.kind == "promotion.issued":
+        return promotion_problem(state, e)
     if e.kind == "sgd.opened":
         return opened_problem(state, e)
     if not e.kind.startswith("sgd."):
@@ -69,6 +71,38 @@ def opened_problem(state, e):
     return terms_problem(terms) or prompt_problem(data)
 
 
+def confirm_root(run):
+    """The root over the clusters that a run keeps for confirm."""
+    tree = Tree()
+    for item in dict.fromkeys(row["item"] for row in run.rows["confirm"]):
+        tree.append(sha256(b"\0", length_prefixed(item)))
+    return b64(tree.root(tree.size))
+
+
+def promotion_problem(state, e):
+    """A prompt of a run is promoted as its checkpoint, on gates that hold it against prompt 0 on the confirm clusters."""
+    for name, run in sorted(state.descents.items()):
+        left = [step.committed["new_digest"] for step in run.steps if step.committed and "attempt" in step.committed]
+        if e.data["candidate_digest"] not in left:
+            continue
+        if run.checkpoint is None or run.checkpoint["prompt_digest"] != e.data["candidate_digest"]:
+            return "the checkpoint of %s" % name, e.data["candidate_digest"]
+        if run.test_read is None:
+            return "sgd.test_read of %s" % name, "none"
+        for gate in e.data["gates"]:
+            record_ = state.manifests.get(gate)
+            current = record_ and record_.in_force()
+            if current is None:
+                return "a version in force", "none"
+            manifest = current.manifest
+            if manifest.get("data", {}).get("confirm_root") != confirm_root(run):
+                return "a gate on the confirm clusters of %s" % name, "another"
+            if not any(arm["role"] == "baseline" and arm["artifact_digest"] == run.data["prompt_digest"]
+                       for arm in manifest.get("arms", [])):
+                return "a gate against prompt 0 of %s" % name, gate
+    return None
+
+
 def terms_problem(terms):
     for name, least, most in (("repeats", 1, REPEATS_MAX), ("steps", 1, STEPS_MAX), ("batch", 3, BATCH_MAX),
                               ("warmup", 0, terms["steps"]), ("extra", 0, STEPS_MAX)):
@@ -76,6 +110,8 @@ def terms_problem(terms):
             return "%s from %d to %d" % (name, least, most), str(terms[name])
     if terms["batch"] % 3:
         return "a batch of three equal strata", str(terms["batch"])
+    if terms["steps"] <= terms["warmup"] or not 0 < terms["lr_min_micro"]:
+        return "a schedule of more steps than warm-up, with rates above 0", "another"
     if not 0 <= terms["lr_min_micro"] <= terms["lr_max_micro"] <= 10 ** 6:
         return "learning rates from 0 to 1, lowest first", "others"
     if not 0 <= terms["tau_micro"] <= 10 ** 6:

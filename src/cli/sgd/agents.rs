@@ -65,7 +65,11 @@ pub(super) fn check_same(
     }
     let found = found.map_or("aggregate/1", Text::as_str);
     Err(CliError::refused(
-        format!("run {}: expected {}, found {found}", said.run, said.model.as_str()),
+        format!(
+            "run {}: expected {}, found {found}",
+            said.run,
+            said.model.as_str()
+        ),
         "the same command with --agents as it was opened",
     ))
 }

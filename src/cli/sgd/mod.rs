@@ -10,20 +10,24 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
+use crate::cli::submit;
+use crate::event::id::ManifestId;
 use crate::event::id::RunId;
 use crate::event::payload::sgd_steps::SgdWord;
 use crate::ground::ambient;
 use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::found;
+use crate::session::sgd::promote;
 use crate::session::sgd::running;
 use crate::session::sgd::running::SgdPause;
 use crate::session::sgd::running::SgdRunning;
 use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::gate::steps;
 use crate::view::sgd as views;
-use crate::workflow::sgd::course::Course;
+use crate::workflow::sgd::course::SgdCourse;
 use crate::workflow::sgd::sample;
 
 #[derive(Debug, clap::Subcommand)]
@@ -65,9 +69,12 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover sgd test tune-1"
     )]
     Test(TestArgs),
+    /// Promote the checkpoint on decided gates that held it against prompt 0 on the rows kept for confirm
+    #[command(after_help = "Example:\n  clover sgd promote tune-1 --gate m-1")]
+    Promote(SgdPromoteArgs),
     /// End a run by a person's word; its test is not read
     #[command(after_help = "Example:\n  clover sgd stop tune-1")]
-    Stop(StopArgs),
+    Stop(SgdStopArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -130,7 +137,19 @@ pub(super) struct TestArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct StopArgs {
+pub(super) struct SgdPromoteArgs {
+    /// The run
+    pub run: String,
+    /// A decided gate; may be given again
+    #[arg(long, value_name = "GATE")]
+    pub gate: Vec<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SgdStopArgs {
     /// The run
     pub run: String,
 }
@@ -148,14 +167,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Show(args) => show(ctx, args),
         Verb::Approve(args) => approve(ctx, args),
         Verb::Test(args) => read_test(ctx, args),
+        Verb::Promote(args) => promote(ctx, args),
         Verb::Stop(args) => stop(ctx, args),
     }
 }
 
 fn run_id(text: &str) -> Result<RunId, CliError> {
-    text.parse().map_err(|error| {
-        CliError::usage(format!("run {text:?}: {error}"), "clover sgd status")
-    })
+    text.parse()
+        .map_err(|error| CliError::usage(format!("run {text:?}: {error}"), "clover sgd status"))
 }
 
 fn sample(ctx: &mut Ctx<'_>, args: &SampleArgs) -> Result<View, CliError> {
@@ -209,7 +228,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
         let message = format!("run {id} has no prompt at place {place}");
         CliError::not_found(message, format!("clover sgd show {id}"))
     };
-    let course = Course::of(run).map_err(|_| none())?;
+    let course = SgdCourse::of(run).map_err(|_| none())?;
     let prompt = course.prompt_at(place).map_err(|_| none())?;
     Ok(views::prompt(run, place, prompt.digest(), prompt.render()))
 }
@@ -235,7 +254,32 @@ fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
     shown(&bench)
 }
 
-fn stop(ctx: &mut Ctx<'_>, args: &StopArgs) -> Result<View, CliError> {
+fn promote(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
+    let ids: Vec<ManifestId> = args
+        .gate
+        .iter()
+        .map(|id| {
+            let wrong = |error| {
+                let message = format!("--gate {id:?}: {error}");
+                CliError::usage(message, "clover gate list")
+            };
+            id.parse().map_err(wrong)
+        })
+        .collect::<Result<_, _>>()?;
+    let id = run_id(&args.run)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let run = found(ledger.state(), &id)
+        .map_err(SessionError::from)?
+        .clone();
+    let step = promote::promote(&mut ctx.ports(), &ledger, &run, &ids)?;
+    let answer = submit::gate_step(ctx, &mut ledger, &step, args.dry_run)?;
+    match ids.first() {
+        Some(first) if !args.dry_run => Ok(steps::promoted(answer, first, &step.terms)),
+        _ => Ok(answer),
+    }
+}
+
+fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
     running::stop(&mut bench, &mut ctx.ports())?;
     shown(&bench)

@@ -32,6 +32,8 @@ use crate::view::sgd as views;
 use crate::workflow::sgd::agents::AGGREGATE;
 
 const HELP: &str = "clover sgd open --help";
+/// Steps of warm-up where nobody says.
+const WARMUP: u64 = 4;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct OpenArgs {
@@ -64,9 +66,9 @@ pub(in crate::cli) struct OpenArgs {
     /// Scores of each row, 1 to 9
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub repeats: u64,
-    /// Steps of warm-up
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    pub warmup: u64,
+    /// Steps of warm-up, fewer than steps; default 4, or one less than steps
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u64>,
     /// How far a score is from its target: mae or huber
     #[arg(long, value_name = "WORD", default_value = "mae")]
     pub distance: SgdDistance,
@@ -109,7 +111,10 @@ fn terms(args: &OpenArgs) -> SgdTerms {
         steps: count(args.steps),
         target: args.target,
         tau_micro: micro(500_000),
-        warmup: count(args.warmup),
+        warmup: count(
+            args.warmup
+                .unwrap_or(WARMUP.min(args.steps.saturating_sub(1))),
+        ),
         zeta_micro: micro(2_000_000),
     }
 }
@@ -125,7 +130,11 @@ fn request(
         let message = format!("{}: {error}", args.prompt.display());
         CliError::usage(message, HELP)
     };
-    let name = args.prompt.file_name().unwrap_or_default().to_string_lossy();
+    let name = args
+        .prompt
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     let prompt = JudgePrompt::from_file(&name, &bytes);
     let prompt = prompt.map_err(|error| wrong(error.to_string()))?;
     let program = agents::program(ctx, args.agents.as_deref(), &Program::default())?;
@@ -134,9 +143,8 @@ fn request(
         None => (SgdAgents::Aggregate, key::text("agents", AGGREGATE)?),
     };
     let judge = args.judge.parse();
-    let judge = judge.map_err(|error| {
-        CliError::usage(format!("--judge {:?}: {error}", args.judge), HELP)
-    })?;
+    let judge = judge
+        .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", args.judge), HELP))?;
     let simulated = match (args.simulated, args.simulated_null) {
         (true, _) => Some(false),
         (_, true) => Some(true),

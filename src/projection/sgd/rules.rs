@@ -3,8 +3,11 @@
 
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
+use clover_event::id::Root;
 use clover_event::payload::Role;
+use clover_event::payload::decision::PromotionIssued;
 use clover_event::payload::intake::PartRoot;
+use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::sgd::REPEATS_MAX;
 use clover_event::payload::sgd::SgdAgents;
 use clover_event::payload::sgd::SgdOpened;
@@ -38,7 +41,9 @@ use super::SgdRuns;
 use super::due;
 use super::run_of;
 use crate::judges::Judges;
+use crate::manifests::Manifests;
 use crate::splits::member_leaf_of;
+use crate::splits::members_root;
 
 /// The rule of runs that lower the loss of a prompt.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +71,7 @@ pub fn rows_root<'a>(rows: impl IntoIterator<Item = &'a SgdRow>) -> Digest {
 pub fn part_root(rows: &[SgdRow]) -> PartRoot {
     PartRoot {
         count: Count::new(rows.len() as u64).unwrap_or_default(),
-        root: clover_event::id::Root(rows_root(rows)),
+        root: Root(rows_root(rows)),
     }
 }
 
@@ -91,13 +96,26 @@ fn check_terms(said: &SgdOpened) -> RuleAnswer {
     within("steps", terms.steps.value(), (1, STEPS_MAX))?;
     within("batch", terms.batch.value(), (3, BATCH_MAX as u64))?;
     let is_thirds = terms.batch.value().is_multiple_of(3);
-    ensure!(is_thirds, "a batch of three equal strata", terms.batch.to_string());
+    ensure!(
+        is_thirds,
+        "a batch of three equal strata",
+        terms.batch.to_string()
+    );
     within("warmup", terms.warmup.value(), (0, terms.steps.value()))?;
     within("extra", terms.extra.value(), (0, STEPS_MAX))?;
-    let rates = [0, terms.lr_min_micro.value(), terms.lr_max_micro.value(), 1_000_000];
+    let rates = [
+        0,
+        terms.lr_min_micro.value(),
+        terms.lr_max_micro.value(),
+        1_000_000,
+    ];
     let are_ordered = rates.windows(2).all(|pair| pair[0] <= pair[1]);
     let found = format!("{} to {}", terms.lr_min_micro, terms.lr_max_micro);
-    ensure!(are_ordered, "learning rates from 0 to 1, lowest first", found);
+    ensure!(
+        are_ordered,
+        "learning rates from 0 to 1, lowest first",
+        found
+    );
     let tau = terms.tau_micro.value();
     ensure!(
         (0..=1_000_000).contains(&tau),
@@ -166,7 +184,10 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
         ensure!(count > 0, format!("rows of {split}"), "none");
     }
     if let Some(first) = runs.first_of(experiment) {
-        let expected = format!("the rows of {}, the first run of {experiment}", first.said.run);
+        let expected = format!(
+            "the rows of {}, the first run of {experiment}",
+            first.said.run
+        );
         let is_same = first.said.splits == said.splits;
         ensure!(is_same, expected, "others");
     }
@@ -245,7 +266,12 @@ fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
             let expected = "test under prompt 0 or the checkpoint";
             ensure!(is_known, expected, said.prompt_digest.to_string());
             let scored = run.test.get(&said.prompt_digest).map_or(0, Vec::len);
-            (scored, run.count(SgdSplit::Test), said.prompt_digest, run.taken())
+            (
+                scored,
+                run.count(SgdSplit::Test),
+                said.prompt_digest,
+                run.taken(),
+            )
         }
     };
     let expected = format!("scores from place {scored} of {rows}");
@@ -421,6 +447,49 @@ fn check_judged(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     Ok(())
 }
 
+/// The root over the clusters that a run keeps for confirm: what a gate of its prompts binds.
+pub fn confirm_root(run: &SgdRun) -> Root {
+    let rows = run.rows(SgdSplit::Confirm);
+    let mut items: Vec<&str> = rows.iter().map(|row| row.item.as_str()).collect();
+    items.dedup();
+    members_root(items)
+}
+
+/// A prompt of a run is promoted as its checkpoint, after test was read, on gates that hold it against prompt 0 on the
+/// clusters that the run kept for confirm.
+fn check_promotion(state: &State, said: &PromotionIssued) -> RuleAnswer {
+    let manifests = state.fold::<Manifests>();
+    for run in state.fold::<SgdRuns>().by_id.values() {
+        let mut steps = run.steps.iter().filter_map(|step| step.committed.as_ref());
+        if !steps.any(|of| of.attempt.is_some() && of.new_digest == said.candidate_digest) {
+            continue;
+        }
+        let name = &run.said.run;
+        let chosen = run.checkpoint.as_ref().map(|of| of.prompt_digest);
+        let expected = format!("the checkpoint of {name}");
+        let is_chosen = chosen == Some(said.candidate_digest);
+        ensure!(is_chosen, expected, said.candidate_digest.to_string());
+        let read = run.test_read.as_ref();
+        read.required(&format!("sgd.test_read of {name}"))?;
+        let root = confirm_root(run);
+        for gate in &said.gates {
+            let version = manifests.by_id.get(gate).and_then(|of| of.in_force());
+            let manifest = &version.required("a version in force")?.manifest;
+            let bound = manifest.data.as_ref().map(|of| of.confirm_root);
+            let expected = format!("a gate on the confirm clusters of {name}, {}", root.0);
+            let found = bound.map_or_else(|| "none".to_owned(), |of| of.0.to_string());
+            ensure!(bound == Some(root), expected, found);
+            let mut arms = manifest.arms.iter().flatten();
+            let is_base = arms.any(|arm| {
+                arm.role == ArmRole::Baseline && arm.artifact_digest == run.said.prompt_digest
+            });
+            let expected = format!("a gate against prompt 0 of {name}");
+            ensure!(is_base, expected, gate.to_string());
+        }
+    }
+    Ok(())
+}
+
 impl Rule for SgdRule {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let answer = match &event.event.payload {
@@ -428,6 +497,7 @@ impl Rule for SgdRule {
             Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) | Payload::LabelSealed(_) => {
                 check_judged(state, event)
             }
+            Payload::PromotionIssued(said) => check_promotion(state, said),
             payload if run_of(payload).is_some() => check_in_run(state, event),
             _ => return,
         };

@@ -2,9 +2,11 @@
 
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
+use clover_event::id::Root;
 use clover_event::id::RunId;
 use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdSplit;
+use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Unmet;
 use clover_projection::sgd::due::SgdDue;
@@ -23,7 +25,9 @@ pub enum SgdError {
     #[error("run {0} has ended")]
     Ended(RunId),
     /// A part has no rows.
-    #[error("{experiment}: no labelled row falls into {split}; expected at least 3 clusters in each part, found {rows} rows in all")]
+    #[error(
+        "{experiment}: no labelled row falls into {split}; expected at least 3 clusters in each part, found {rows} rows in all"
+    )]
     FewRows {
         /// The experiment.
         experiment: ExperimentId,
@@ -50,6 +54,22 @@ pub enum SgdError {
         run: RunId,
         /// What of which row.
         what: String,
+    },
+    /// No gate holds the checkpoint of a run against prompt 0.
+    #[error(
+        "run {run}: no gate is named; it takes one with candidate {candidate}, baseline {baseline}, and data.confirm_root {} of {units} units", .root.0.to_base64()
+    )]
+    NoGate {
+        /// The run.
+        run: RunId,
+        /// The checkpoint.
+        candidate: Digest,
+        /// Prompt 0.
+        baseline: Digest,
+        /// Root over the clusters of confirm.
+        root: Root,
+        /// How many there are.
+        units: usize,
     },
     /// No judge of a name is registered.
     #[error("no judge {judge} is registered in {experiment}")]
@@ -79,6 +99,9 @@ pub enum SgdError {
     /// A prompt is none.
     #[error("the prompt: {0}")]
     Prompt(String),
+    /// The checkpoint is prompt 0.
+    #[error("run {0}: its checkpoint is prompt 0, and there is nothing to promote")]
+    Unchanged(RunId),
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),

@@ -3,6 +3,7 @@
 
 pub mod error;
 pub mod open;
+pub mod promote;
 pub mod running;
 pub mod test;
 
@@ -10,9 +11,9 @@ use std::collections::BTreeMap;
 
 use clover_event::Payload;
 use clover_event::id::RunId;
+use clover_event::payload::Role;
 use clover_event::payload::sgd::SgdRow;
 use clover_event::registry::Signers;
-use clover_event::payload::Role;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;

@@ -100,11 +100,7 @@ fn text(value: &str) -> Text {
 ///
 /// # Errors
 /// [`SgdError::FewRows`], [`SgdError::Prompt`], [`SgdError::Taken`], and when the log cannot be read.
-pub fn plan(
-    ledger: &Ledger,
-    request: &SgdRequest,
-    key: KeyId,
-) -> Result<SgdPlan, SessionError> {
+pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan, SessionError> {
     let (state, experiment) = (ledger.state(), &request.experiment);
     let runs = state.fold::<SgdRuns>();
     if runs.by_id.contains_key(&request.run) {

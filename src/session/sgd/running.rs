@@ -27,13 +27,15 @@ use clover_workflow::judge::simulated;
 use clover_workflow::sgd::agents::Agents;
 use clover_workflow::sgd::agents::Aggregate;
 use clover_workflow::sgd::course;
-use clover_workflow::sgd::course::Course;
+use clover_workflow::sgd::course::SgdCourse;
 use clover_workflow::sgd::forward::Forward;
 use clover_workflow::sgd::forward::SimulatedForward;
 use clover_workflow::sgd::forward::ToldForward;
 use clover_workflow::sgd::forward::is_simulated;
 use clover_workflow::sgd::leak::ProtectedTexts;
 use clover_workflow::sgd::rows;
+use clover_workflow::sgd::verdict;
+use clover_workflow::sgd::verdict::PatchVerdict;
 
 use crate::error::SessionError;
 use crate::judge::registration;
@@ -189,7 +191,7 @@ impl<'b> SgdRunning<'b> {
 
     /// What the numbers call for after a step: a reversion, then a stop.
     fn followed(&mut self, ports: &mut dyn Ports) -> Result<bool, SessionError> {
-        let course = Course::of(self.bench.run()?).map_err(SgdError::from)?;
+        let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
         if let Some(said) = course.reverted().map_err(SgdError::from)? {
             self.bench.say(ports, said)?;
             return Ok(true);
@@ -202,7 +204,7 @@ impl<'b> SgdRunning<'b> {
     }
 
     fn between(&mut self, ports: &mut dyn Ports, due: SgdDue) -> Result<(), SessionError> {
-        let course = Course::of(self.bench.run()?).map_err(SgdError::from)?;
+        let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
         if due == SgdDue::Batch {
             let said = course.batch().map_err(SgdError::from)?;
             self.bench.say(ports, said)?;
@@ -214,14 +216,14 @@ impl<'b> SgdRunning<'b> {
     }
 
     fn loss(&mut self, ports: &mut dyn Ports, part: SgdPart) -> Result<(), SessionError> {
-        let course = Course::of(self.bench.run()?).map_err(SgdError::from)?;
+        let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
         let said: SgdLossComputed = course.loss_computed(part).map_err(SgdError::from)?;
         self.bench.say(ports, said)?;
         Ok(())
     }
 
     fn commit(&mut self, ports: &mut dyn Ports) -> Result<(), SessionError> {
-        let course = Course::of(self.bench.run()?).map_err(SgdError::from)?;
+        let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
         let said = course.committed().map_err(SgdError::from)?;
         self.bench.say(ports, said)?;
         Ok(())
@@ -229,7 +231,7 @@ impl<'b> SgdRunning<'b> {
 
     /// Builds the request, looks through it for rows, and says it.
     fn request(&mut self, ports: &mut dyn Ports) -> Result<(), SessionError> {
-        let course = Course::of(self.bench.run()?).map_err(SgdError::from)?;
+        let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
         let mut said = course.requested().map_err(SgdError::from)?;
         said.leak_test = self.leak_test(said.request.as_str())?;
         self.bench.say(ports, said)?;
@@ -239,7 +241,7 @@ impl<'b> SgdRunning<'b> {
     /// Looks a text through for what stands in a row.
     fn leak_test(&mut self, text: &str) -> Result<LeakTest, SessionError> {
         if self.leak.is_none() {
-            let course = Course::of(self.bench.run()?).map_err(SgdError::from)?;
+            let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
             let known = course.prompt0().render();
             let ids = self.ids()?;
             let texts = self.bench.texts()?.values();
@@ -297,7 +299,7 @@ impl<'b> SgdRunning<'b> {
         agents: &mut dyn Agents,
     ) -> Result<(), SessionError> {
         let run = self.bench.run()?;
-        let course = Course::of(run).map_err(SgdError::from)?;
+        let course = SgdCourse::of(run).map_err(SgdError::from)?;
         let step = run.taken();
         let attempt = run.going().map_or(0, |step| step.proposed.len());
         let parent_digest = run.digest();
@@ -322,22 +324,22 @@ impl<'b> SgdRunning<'b> {
     /// Judges the proposal that stands; false where a person has to speak first.
     fn judged(&mut self, ports: &mut dyn Ports) -> Result<bool, SessionError> {
         let run = self.bench.run()?;
-        let course = Course::of(run).map_err(SgdError::from)?;
+        let course = SgdCourse::of(run).map_err(SgdError::from)?;
         let verdict = course.verdict().map_err(SgdError::from)?;
         let standing = run.going().and_then(|step| step.standing()).cloned();
         let standing = standing.ok_or_else(|| SgdError::NoneWaits(self.bench.id.clone()))?;
         let leaks = self.leak_test(standing.patch.as_str());
         let violations = match (verdict, leaks) {
             (_, Err(SessionError::Sgd(error))) if matches!(*error, SgdError::Leak { .. }) => {
-                vec![course::leaked()]
+                vec![verdict::leaked()]
             }
             (_, Err(error)) => return Err(error),
-            (course::PatchVerdict::Valid(_), Ok(_)) => {
+            (PatchVerdict::Valid(_), Ok(_)) => {
                 self.scored(ports, SgdPart::Val)?;
                 return Ok(true);
             }
-            (course::PatchVerdict::Waits, Ok(_)) => return Ok(false),
-            (course::PatchVerdict::Broken(violations), Ok(_)) => violations,
+            (PatchVerdict::Waits, Ok(_)) => return Ok(false),
+            (PatchVerdict::Broken(violations), Ok(_)) => violations,
         };
         let said = SgdPatchRejected {
             attempt: standing.attempt,
@@ -357,7 +359,11 @@ impl<'b> SgdRunning<'b> {
                 })
             } else {
                 let ledger = &self.bench.ledger;
-                Box::new(ToldForward::new(registration::opened(ports, ledger, &self.judge)?))
+                Box::new(ToldForward::new(registration::opened(
+                    ports,
+                    ledger,
+                    &self.judge,
+                )?))
             };
             self.forward = Some(made);
         }
@@ -373,7 +379,7 @@ impl<'b> SgdRunning<'b> {
         part: SgdPart,
     ) -> Result<(), SessionError> {
         let run = self.bench.run()?;
-        let course = Course::of(run).map_err(SgdError::from)?;
+        let course = SgdCourse::of(run).map_err(SgdError::from)?;
         let prompt = course.scored_prompt(part).map_err(SgdError::from)?;
         self.scored_under(ports, part, &prompt)
     }
@@ -386,7 +392,11 @@ impl<'b> SgdRunning<'b> {
         prompt: &JudgePrompt,
     ) -> Result<(), SessionError> {
         let run = self.bench.run()?;
-        let step = if part == SgdPart::Base { 0 } else { run.taken() };
+        let step = if part == SgdPart::Base {
+            0
+        } else {
+            run.taken()
+        };
         let (first, rows) = course::unscored(run, part, prompt.digest());
         let rows: Vec<_> = rows.into_iter().take(SGD_ROWS_MAX).cloned().collect();
         let repeats = run.said.terms.repeats.value();
@@ -444,8 +454,8 @@ pub fn waiting(run: &SgdRun) -> Option<&SgdPatchProposed> {
     let step = run.going().filter(|_| is_due)?;
     let standing = step.standing()?;
     let is_silent = step.word(standing.attempt.value()).is_none();
-    let course = Course::of(run).ok()?;
-    let waits = matches!(course.verdict().ok()?, course::PatchVerdict::Waits);
+    let course = SgdCourse::of(run).ok()?;
+    let waits = matches!(course.verdict().ok()?, PatchVerdict::Waits);
     (waits && is_silent).then_some(standing)
 }
 

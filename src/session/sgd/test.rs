@@ -5,7 +5,7 @@ use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd::SgdTestRead;
 use clover_event::payload::sgd_steps::SgdEnd;
 use clover_projection::sgd::due::SgdDue;
-use clover_workflow::sgd::course::Course;
+use clover_workflow::sgd::course::SgdCourse;
 
 use crate::error::SessionError;
 use crate::ports::Ports;
@@ -34,7 +34,7 @@ pub fn read(bench: &mut SgdBench, ports: &mut dyn Ports) -> Result<SgdTestRead, 
         }
         None => return Err(SgdError::Ended(bench.id.clone()).into()),
     }
-    let course = Course::of(bench.run()?).map_err(SgdError::from)?;
+    let course = SgdCourse::of(bench.run()?).map_err(SgdError::from)?;
     let both = [
         course.prompt0().clone(),
         course.chosen().map_err(SgdError::from)?,
@@ -43,7 +43,7 @@ pub fn read(bench: &mut SgdBench, ports: &mut dyn Ports) -> Result<SgdTestRead, 
     for prompt in both {
         running.test_under(ports, &prompt)?;
     }
-    let course = Course::of(bench.run()?).map_err(SgdError::from)?;
+    let course = SgdCourse::of(bench.run()?).map_err(SgdError::from)?;
     let said = course.test_read().map_err(SgdError::from)?;
     bench.say(ports, said.clone())?;
     running::ended(bench, ports, SgdEnd::Completed)?;

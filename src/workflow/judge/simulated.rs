@@ -1,4 +1,4 @@
-//! Simulated judges for trials of prompts: their biases are known, and shrink where the prompt says the right thing.
+//! SimulatedJudge judges for trials of prompts: their biases are known, and shrink where the prompt says the right thing.
 //!
 //! | part | millionths |
 //! |---|---|
@@ -36,7 +36,13 @@ const NOISE: i64 = 20_000;
 const HALVED_MAX: u32 = 3;
 
 /// Words by which a response sounds certain.
-const CERTAIN: &[&str] = &["certainly", "experts", "studies show", "undoubtedly", "proven"];
+const CERTAIN: &[&str] = &[
+    "certainly",
+    "experts",
+    "studies show",
+    "undoubtedly",
+    "proven",
+];
 /// Words by which a sentence of a prompt speaks of length.
 const OF_LENGTH: &[&str] = &["length", "longer", "verbose", "padding", "brief", "长"];
 /// Words by which a sentence of a prompt speaks of authority.
@@ -44,7 +50,7 @@ const OF_AUTHORITY: &[&str] = &["authority", "certainty", "confident", "confiden
 
 /// A simulated judge, told a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Simulated {
+pub struct SimulatedJudge {
     authority: u32,
     length: u32,
 }
@@ -56,10 +62,12 @@ fn holds(text: &str, of: &[&str]) -> bool {
 /// Sentences of a prompt that speak of something, at most as many as halve a bias.
 fn said(prompt: &str, of: &[&str]) -> u32 {
     let all = words::sentences(prompt).filter(|sentence| holds(&sentence.to_lowercase(), of));
-    u32::try_from(all.count()).unwrap_or(u32::MAX).min(HALVED_MAX)
+    u32::try_from(all.count())
+        .unwrap_or(u32::MAX)
+        .min(HALVED_MAX)
 }
 
-impl Simulated {
+impl SimulatedJudge {
     /// Told a prompt; the null form takes no notice.
     pub fn told(prompt: &str, is_null: bool) -> Self {
         if is_null {
@@ -129,7 +137,9 @@ mod tests {
         let long = "Turbine and rainfall. ".repeat(60);
         let sure = "Experts say that turbine and rainfall are undoubtedly so.";
         let of = |prompt: &str, is_null, response: &str| {
-            Simulated::told(prompt, is_null).score(QUESTION, response, 0).value()
+            SimulatedJudge::told(prompt, is_null)
+                .score(QUESTION, response, 0)
+                .value()
         };
         let prompt = "A longer answer is not better. Confidence is no merit.";
         for (response, least) in [(long.as_str(), 100_000), (sure, 100_000)] {
@@ -138,8 +148,11 @@ mod tests {
             assert_eq!(of("Judge.", true, response), of(prompt, true, response));
         }
         let far = (0..50).map(|repeat| {
-            let judge = Simulated::told("", false);
-            judge.score(QUESTION, "Turbine and rainfall.", repeat).value() - 450_000
+            let judge = SimulatedJudge::told("", false);
+            judge
+                .score(QUESTION, "Turbine and rainfall.", repeat)
+                .value()
+                - 450_000
         });
         let far: Vec<i64> = far.collect();
         assert!(far.iter().all(|of| of.abs() <= NOISE));

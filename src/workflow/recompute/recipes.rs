@@ -19,8 +19,8 @@ use crate::recompute::iterations;
 use crate::recompute::offpolicy;
 use crate::recompute::recalibrations;
 use crate::recompute::reports;
-use crate::recompute::splits;
 use crate::recompute::sgd;
+use crate::recompute::splits;
 use crate::recompute::synths;
 
 /// Who asks for a computation.

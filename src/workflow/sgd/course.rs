@@ -1,8 +1,6 @@
 //! What follows from the record of a run: prompts, losses, batches, requests, verdicts, steps, ends. Whoever goes on with a
 //! run says it, and the rule `sgd` holds what was said against it.
 
-use std::collections::BTreeSet;
-
 use clover_event::id::Root;
 use clover_event::id::Text;
 use clover_event::payload::sgd::SgdDocument;
@@ -11,17 +9,15 @@ use clover_event::payload::sgd::SgdLossComputed;
 use clover_event::payload::sgd::SgdPart;
 use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdSplit;
+use clover_event::payload::sgd::SgdTerms;
 use clover_event::payload::sgd::SgdTestRead;
 use clover_event::payload::sgd_steps::SgdBatchDrawn;
 use clover_event::payload::sgd_steps::SgdCheckpointSelected;
 use clover_event::payload::sgd_steps::SgdGradientRequested;
 use clover_event::payload::sgd_steps::SgdMeasured;
-use clover_event::payload::sgd_steps::SgdPatchProposed;
 use clover_event::payload::sgd_steps::SgdReverted;
 use clover_event::payload::sgd_steps::SgdStepCommitted;
 use clover_event::payload::sgd_steps::SgdStopTriggered;
-use clover_event::payload::sgd_steps::SgdViolation;
-use clover_event::payload::sgd_steps::SgdWord;
 use clover_event::payload::synth_runs::LeakTest;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
@@ -30,7 +26,6 @@ use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_num::Count;
 use clover_num::Finite;
-use clover_num::Micro;
 use clover_projection::sgd::RowScores;
 use clover_projection::sgd::SgdRun;
 use clover_projection::sgd::SgdStep;
@@ -38,40 +33,24 @@ use clover_projection::sgd::rules::rows_root;
 use clover_projection::sgd::rules::seed_of;
 use clover_prompt::Gradient;
 use clover_prompt::JudgePrompt;
-use clover_prompt::Lexicon;
-use clover_prompt::PatchRule;
 use clover_prompt::PatchTerms;
-use clover_prompt::Proposal;
 use clover_prompt::Schedule;
-use clover_prompt::StepContext;
-use clover_prompt::ValidatedPatch;
-use clover_prompt::Violation;
-use clover_prompt::validate;
 
 use crate::sgd::agents::PatchAsk;
 use crate::sgd::numbers;
-
-/// What the validator says of a proposal.
-#[derive(Clone, Debug)]
-pub enum PatchVerdict {
-    /// It breaks these rules.
-    Broken(Vec<SgdViolation>),
-    /// It may be applied.
-    Valid(Box<ValidatedPatch>),
-    /// It may be applied where a person approves.
-    Waits,
-}
+use crate::sgd::verdict::PatchVerdict;
+use crate::sgd::verdict::proposal;
 
 /// A run with its prompts.
 #[derive(Clone, Debug)]
-pub struct Course<'r> {
-    run: &'r SgdRun,
+pub struct SgdCourse<'r> {
+    pub(super) run: &'r SgdRun,
     /// Prompt 0, and the prompt after each step that was taken.
     prompts: Vec<JudgePrompt>,
-    terms: PatchTerms,
+    pub(super) terms: PatchTerms,
 }
 
-fn unmet(expected: &str, found: impl Into<String>) -> Unmet {
+pub(super) fn unmet(expected: &str, found: impl Into<String>) -> Unmet {
     Unmet {
         expected: expected.to_owned(),
         found: found.into(),
@@ -82,17 +61,16 @@ fn count(value: u64) -> Count {
     Count::new(value).unwrap_or_default()
 }
 
-fn small(value: u64) -> u32 {
+pub(super) fn small(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn text(value: &str) -> Text {
+pub(super) fn text(value: &str) -> Text {
     Text::new(value).unwrap_or_else(|| Text::new("none").expect("BUG: a word is a text"))
 }
 
 /// What bounds the steps of a run.
-pub fn patch_terms(run: &SgdRun) -> PatchTerms {
-    let terms = &run.said.terms;
+pub fn patch_terms(terms: &SgdTerms) -> PatchTerms {
     PatchTerms {
         schedule: Schedule {
             lr_max: terms.lr_max_micro,
@@ -113,18 +91,6 @@ pub fn splits_seed(state: &State, run: &SgdRun) -> Result<Digest, Unmet> {
     seed_of(state, &run.experiment, "").required("experiment.registered of the experiment")
 }
 
-/// The section that a step edits.
-pub fn section_of(step: &SgdStep) -> Option<String> {
-    let attempt = usize::try_from(step.committed.as_ref()?.attempt?.value()).ok()?;
-    let proposal = proposal(step.proposed.get(attempt)?).ok()?;
-    Some(proposal.patch.section)
-}
-
-fn proposal(said: &SgdPatchProposed) -> Result<Proposal, Unmet> {
-    let found = serde_json::from_str(said.patch.as_str());
-    found.map_err(|error| unmet("a proposal", error.to_string()))
-}
-
 /// A gradient, as canonical JSON.
 ///
 /// # Errors
@@ -135,23 +101,6 @@ pub fn gradient(text: &str) -> Result<SgdDocument, Unmet> {
     let bytes = canon::to_bytes(&read).map_err(|error| unmet("a gradient", error.to_string()))?;
     let json = String::from_utf8(bytes).ok().and_then(SgdDocument::new);
     json.ok_or_else(|| unmet("a gradient of at most 32768 bytes", "a longer one"))
-}
-
-/// The violation of a proposal that holds words of rows.
-pub fn leaked() -> SgdViolation {
-    violation(&Violation {
-        bound: 0,
-        measured: 1,
-        rule: PatchRule::Leak,
-    })
-}
-
-fn violation(of: &Violation) -> SgdViolation {
-    SgdViolation {
-        bound: text(&of.bound.to_string()),
-        found: text(&of.measured.to_string()),
-        rule: text(of.rule.as_str()),
-    }
 }
 
 /// Rows of a part that have no scores yet, with the place of the first.
@@ -183,7 +132,7 @@ fn batch_rows<'r>(run: &'r SgdRun, step: &SgdStep) -> Vec<&'r SgdRow> {
     rows.collect()
 }
 
-impl<'r> Course<'r> {
+impl<'r> SgdCourse<'r> {
     /// Of a run, with every prompt that its steps left.
     ///
     /// # Errors
@@ -194,7 +143,7 @@ impl<'r> Course<'r> {
         let mut course = Self {
             run,
             prompts: vec![prompt0],
-            terms: patch_terms(run),
+            terms: patch_terms(&run.said.terms),
         };
         for step in run.steps.iter().filter(|step| step.committed.is_some()) {
             let next = course.after(step)?;
@@ -211,7 +160,10 @@ impl<'r> Course<'r> {
             return Ok(current.clone());
         };
         let place = usize::try_from(attempt.value()).unwrap_or(usize::MAX);
-        let said = step.proposed.get(place).required("the proposal of a step")?;
+        let said = step
+            .proposed
+            .get(place)
+            .required("the proposal of a step")?;
         let next = current.applied(&proposal(said)?.patch, self.terms.section_chars_max);
         next.required("a patch that applies")
     }
@@ -261,7 +213,7 @@ impl<'r> Course<'r> {
     /// [`Unmet`] before it was chosen.
     pub fn chosen(&self) -> Result<JudgePrompt, Unmet> {
         let chosen = self.run.checkpoint.as_ref();
-        let chosen = chosen.required("sgd.checkpoint_selected")?;
+        let chosen = chosen.required("a checkpoint on record")?;
         self.prompt_of(chosen.prompt_digest).cloned()
     }
 
@@ -282,7 +234,7 @@ impl<'r> Course<'r> {
         }
     }
 
-    fn going(&self) -> Result<&'r SgdStep, Unmet> {
+    pub(super) fn going(&self) -> Result<&'r SgdStep, Unmet> {
         self.run.going().required("a step that goes on")
     }
 
@@ -349,7 +301,11 @@ impl<'r> Course<'r> {
             high: count(drawn.high),
             low: count(drawn.low),
             root: Root(rows_root(rows)),
-            rows: drawn.rows.iter().map(|place| count(*place as u64)).collect(),
+            rows: drawn
+                .rows
+                .iter()
+                .map(|place| count(*place as u64))
+                .collect(),
             run: self.run.said.run.clone(),
             step: count(self.run.taken()),
         })
@@ -395,7 +351,7 @@ impl<'r> Course<'r> {
     /// [`Unmet`] before it was returned, or where it is none of the prompt that stands.
     pub fn gradient(&self) -> Result<Gradient, Unmet> {
         let said = self.going()?.gradient.as_ref();
-        let said = said.required("sgd.gradient_returned")?;
+        let said = said.required("a gradient on record")?;
         self.checked(said.gradient.as_str())
     }
 
@@ -439,65 +395,6 @@ impl<'r> Course<'r> {
             terms: self.terms.clone(),
             tried: tried.collect(),
             prompt0: self.prompt0().clone(),
-        })
-    }
-
-    fn violations(&self, said: &SgdPatchProposed) -> Result<Vec<Violation>, Unmet> {
-        let Ok(proposal) = proposal(said) else {
-            return Ok(vec![Violation {
-                bound: 0,
-                measured: 1,
-                rule: PatchRule::Form,
-            }]);
-        };
-        let none = BTreeSet::new();
-        let validated = self.validated(&proposal, &none)?;
-        Ok(validated.err().unwrap_or_default())
-    }
-
-    fn validated(
-        &self,
-        proposal: &Proposal,
-        approvals: &BTreeSet<Digest>,
-    ) -> Result<Result<ValidatedPatch, Vec<Violation>>, Unmet> {
-        let context = StepContext {
-            approvals,
-            current: self.current()?,
-            gradient_items: self.gradient()?.items.len(),
-            lexicon: Lexicon::built_in(),
-            prompt0: self.prompt0(),
-            step: small(self.run.taken()),
-            terms: &self.terms,
-        };
-        Ok(validate(&context, proposal))
-    }
-
-    /// What the validator says of the proposal that stands, with what a person said of it.
-    ///
-    /// # Errors
-    /// [`Unmet`] where none stands.
-    pub fn verdict(&self) -> Result<PatchVerdict, Unmet> {
-        let step = self.going()?;
-        let said = step.standing().required("a proposal that stands")?;
-        let Ok(read) = proposal(said) else {
-            let all = self.violations(said)?;
-            return Ok(PatchVerdict::Broken(all.iter().map(violation).collect()));
-        };
-        let word = step.word(said.attempt.value()).map(|of| of.decision);
-        let approved = word == Some(SgdWord::Approve);
-        let approvals: BTreeSet<Digest> =
-            approved.then(|| read.patch.digest()).into_iter().collect();
-        Ok(match self.validated(&read, &approvals)? {
-            Ok(patch) => PatchVerdict::Valid(Box::new(patch)),
-            Err(all) => {
-                let mut rules = all.iter().map(|of| of.rule);
-                let only_word = rules.all(|rule| rule == PatchRule::Approval);
-                if only_word && word.is_none() {
-                    PatchVerdict::Waits
-                } else {
-                    PatchVerdict::Broken(all.iter().map(violation).collect())
-                }
-            }
         })
     }
 
@@ -642,7 +539,7 @@ impl<'r> Course<'r> {
     /// [`Unmet`] before every row was scored under both prompts.
     pub fn test_read(&self) -> Result<SgdTestRead, Unmet> {
         let chosen = self.run.checkpoint.as_ref();
-        let chosen = chosen.required("sgd.checkpoint_selected")?.prompt_digest;
+        let chosen = chosen.required("a checkpoint on record")?.prompt_digest;
         let rows: Vec<&SgdRow> = self.run.rows(SgdSplit::Test).iter().collect();
         let loss = |digest: &Digest| {
             let scores = self.run.test.get(digest).required("scores of test")?;
@@ -655,9 +552,4 @@ impl<'r> Course<'r> {
             run: self.run.said.run.clone(),
         })
     }
-}
-
-/// A learning rate of a run, in millionths.
-pub fn rate(run: &SgdRun, step: u64) -> Micro {
-    patch_terms(run).schedule.lr(small(step))
 }

@@ -11,7 +11,7 @@ use crate::judge::Judge;
 use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
 use crate::judge::simulated;
-use crate::judge::simulated::Simulated;
+use crate::judge::simulated::SimulatedJudge;
 
 /// Gives scores under a prompt.
 pub trait Forward {
@@ -53,7 +53,7 @@ impl Forward for SimulatedForward {
         repeats: u64,
     ) -> Result<Vec<Micro>, JudgeError> {
         let (question, response) = texts(row)?;
-        let judge = Simulated::told(prompt, self.is_null);
+        let judge = SimulatedJudge::told(prompt, self.is_null);
         let all = (0..repeats).map(|repeat| judge.score(question, response, repeat));
         Ok(all.collect())
     }

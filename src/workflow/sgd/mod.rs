@@ -8,3 +8,4 @@ pub mod numbers;
 pub mod rows;
 pub mod rule;
 pub mod sample;
+pub mod verdict;

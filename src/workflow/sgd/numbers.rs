@@ -36,7 +36,7 @@ use clover_stats::descent::Strata;
 use clover_stats::descent::Trigger;
 
 /// Where a score decides: scores near it are easily confused.
-const CUTS: &[f64] = &[0.5];
+const CUT: f64 = 0.5;
 /// Least gap of targets that makes a pair.
 const GAP_MIN: f64 = 0.1;
 
@@ -76,7 +76,9 @@ fn terms(run: &SgdRun) -> LossTerms {
 }
 
 fn targets<'r>(rows: impl IntoIterator<Item = &'r SgdRow>) -> Vec<f64> {
-    rows.into_iter().map(|row| share(row.target_micro)).collect()
+    rows.into_iter()
+        .map(|row| share(row.target_micro))
+        .collect()
 }
 
 fn constants(run: &SgdRun, selfvar: f64) -> Result<Constants, Unmet> {
@@ -188,7 +190,7 @@ pub fn batch(run: &SgdRun) -> Result<DrawnBatch, Unmet> {
     let label = format!("sgd/batch/{}", run.taken());
     let draw = |label: &str| {
         let seed = seed_below(run.said.seed, label);
-        descent::batch(&strata, &last, CUTS, &uses, size, seed)
+        descent::batch(&strata, &last, &[CUT], &uses, size, seed)
     };
     let has_pair = |batch: &descent::Batch| {
         let far = |high: &usize| {

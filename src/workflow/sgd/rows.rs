@@ -21,7 +21,9 @@ use crate::sgd::numbers;
 
 /// What several labels of a row say, in millionths, to the nearest; half goes away from 0.
 pub fn target(labels: &mut [i64], of: SgdTarget) -> Option<Micro> {
-    let count = i64::try_from(labels.len()).ok().filter(|count| *count > 0)?;
+    let count = i64::try_from(labels.len())
+        .ok()
+        .filter(|count| *count > 0)?;
     let halved = |sum: i64, by: i64| {
         let doubled = sum.checked_mul(2)?;
         let away = if sum < 0 { -by } else { by };
@@ -29,7 +31,9 @@ pub fn target(labels: &mut [i64], of: SgdTarget) -> Option<Micro> {
     };
     let value = match of {
         SgdTarget::Mean => {
-            let sum = labels.iter().try_fold(0_i64, |sum, of| sum.checked_add(*of))?;
+            let sum = labels
+                .iter()
+                .try_fold(0_i64, |sum, of| sum.checked_add(*of))?;
             halved(sum, count)?
         }
         SgdTarget::Median => {
@@ -58,14 +62,16 @@ pub fn labelled(
         let of = found.entry((said.item, said.policy, said.draw));
         of.or_default().push(said.value_micro.value());
     }
-    let rows = found.into_iter().filter_map(|((item, policy, draw), mut labels)| {
-        Some(SgdRow {
-            draw,
-            item,
-            policy,
-            target_micro: target(&mut labels, of)?,
-        })
-    });
+    let rows = found
+        .into_iter()
+        .filter_map(|((item, policy, draw), mut labels)| {
+            Some(SgdRow {
+                draw,
+                item,
+                policy,
+                target_micro: target(&mut labels, of)?,
+            })
+        });
     Ok(rows.collect())
 }
 

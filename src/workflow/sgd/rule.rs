@@ -26,9 +26,9 @@ use clover_prompt::PatchRule;
 
 use crate::recompute::Recomputation;
 use crate::recompute::compare;
-use crate::sgd::course::Course;
-use crate::sgd::course::PatchVerdict;
+use crate::sgd::course::SgdCourse;
 use crate::sgd::course::patch_terms;
+use crate::sgd::verdict::PatchVerdict;
 
 /// The rule of runs, computed again.
 #[derive(Clone, Copy, Debug)]
@@ -62,16 +62,20 @@ fn check_opened(said: &SgdOpened) -> RuleAnswer {
     let expected = format!("the digest of the prompt, {digest}");
     let found = said.prompt_digest;
     ensure!(found == digest, expected, found.to_string());
-    ensure!(prompt.version() == 0, "version 0", prompt.version().to_string());
+    ensure!(
+        prompt.version() == 0,
+        "version 0",
+        prompt.version().to_string()
+    );
     let lexicon = Lexicon::built_in().digest();
     let expected = format!("the lexicon of the program, {lexicon}");
     let found = said.lexicon;
     ensure!(found == lexicon, expected, found.to_string());
-    Ok(())
+    check_schedule(said)
 }
 
-fn check_schedule(run: &SgdRun) -> RuleAnswer {
-    let checked = patch_terms(run).schedule.check();
+fn check_schedule(said: &SgdOpened) -> RuleAnswer {
+    let checked = patch_terms(&said.terms).schedule.check();
     checked.map_err(|fault| Unmet {
         expected: format!("{} as {}", fault.field, fault.expected),
         found: "another".to_owned(),
@@ -79,7 +83,7 @@ fn check_schedule(run: &SgdRun) -> RuleAnswer {
 }
 
 /// Val is scored under what the valid proposal results in.
-fn check_scored(course: &Course<'_>, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
+fn check_scored(course: &SgdCourse<'_>, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
     if said.part != SgdPart::Val || run.going().is_none() {
         return Ok(());
     }
@@ -91,7 +95,7 @@ fn check_scored(course: &Course<'_>, run: &SgdRun, said: &SgdScored) -> RuleAnsw
 }
 
 /// A rejection names what the validator found; words of rows only whoever has the texts can see.
-fn check_rejected(course: &Course<'_>, said: &SgdPatchRejected) -> RuleAnswer {
+fn check_rejected(course: &SgdCourse<'_>, said: &SgdPatchRejected) -> RuleAnswer {
     let is_leak = |of: &clover_event::payload::sgd_steps::SgdViolation| {
         of.rule.as_str() == PatchRule::Leak.as_str()
     };
@@ -103,7 +107,12 @@ fn check_rejected(course: &Course<'_>, said: &SgdPatchRejected) -> RuleAnswer {
         PatchVerdict::Broken(all) => {
             let names = |all: &[clover_event::payload::sgd_steps::SgdViolation]| {
                 let words = all.iter().map(|of| {
-                    format!("{} {} of {}", of.rule.as_str(), of.found.as_str(), of.bound.as_str())
+                    format!(
+                        "{} {} of {}",
+                        of.rule.as_str(),
+                        of.found.as_str(),
+                        of.bound.as_str()
+                    )
                 });
                 words.collect::<Vec<_>>().join(", ")
             };
@@ -115,7 +124,7 @@ fn check_rejected(course: &Course<'_>, said: &SgdPatchRejected) -> RuleAnswer {
 }
 
 /// The next batch, or the checkpoint, comes after what the numbers of the last step call for.
-fn check_followed(course: &Course<'_>) -> RuleAnswer {
+fn check_followed(course: &SgdCourse<'_>) -> RuleAnswer {
     if let Some(due) = course.reverted()? {
         let expected = format!("sgd.reverted to {} first", due.to_digest);
         return unmet(expected, "none");
@@ -128,7 +137,7 @@ fn check_followed(course: &Course<'_>) -> RuleAnswer {
 }
 
 /// What a step takes is what it leaves: a proposal that stands is applied.
-fn check_committed(course: &Course<'_>, said: &SgdStepCommitted) -> RuleAnswer {
+fn check_committed(course: &SgdCourse<'_>, said: &SgdStepCommitted) -> RuleAnswer {
     same(&said.clone().into(), course.committed()?)
 }
 
@@ -140,13 +149,15 @@ fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     let run = state.fold::<SgdRuns>().by_id.get(name);
     let run = run.required(&format!("sgd.opened of {name}"))?;
     match payload {
-        Payload::SgdRowsListed(_) => return check_schedule(run),
-        Payload::SgdPatchApproved(_) | Payload::SgdPatchProposed(_) | Payload::SgdStopped(_) => {
+        Payload::SgdRowsListed(_)
+        | Payload::SgdPatchApproved(_)
+        | Payload::SgdPatchProposed(_)
+        | Payload::SgdStopped(_) => {
             return Ok(());
         }
         _ => {}
     }
-    let course = Course::of(run)?;
+    let course = SgdCourse::of(run)?;
     match payload {
         Payload::SgdBatchDrawn(_) => {
             check_followed(&course)?;

@@ -10,13 +10,17 @@ use crate::judge::simulated;
 
 /// Words of content that questions ask about.
 const WORDS: &[&str] = &[
-    "turbine", "rainfall", "harbour", "granite", "orchard", "glacier", "copper", "meadow", "lantern", "canal", "basalt",
-    "willow", "beacon", "quarry", "estuary", "furnace", "pasture", "railway", "summit", "tundra",
+    "turbine", "rainfall", "harbour", "granite", "orchard", "glacier", "copper", "meadow",
+    "lantern", "canal", "basalt", "willow", "beacon", "quarry", "estuary", "furnace", "pasture",
+    "railway", "summit", "tundra",
 ];
 /// Words that add length alone.
 const FILLER: &[&str] = &[
-    "and so it goes on as before", "which is to say the same once more", "as was said above in other terms",
-    "though there is more to be said of it", "and that is how it was and will be",
+    "and so it goes on as before",
+    "which is to say the same once more",
+    "as was said above in other terms",
+    "though there is more to be said of it",
+    "and that is how it was and will be",
 ];
 /// What makes a response sound certain.
 const CERTAIN: &str = "This is certainly and undoubtedly so.";

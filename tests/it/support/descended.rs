@@ -11,6 +11,7 @@ use clover::event::payload::sgd::SgdPart;
 use clover::event::payload::sgd::SgdRowsListed;
 use clover::event::payload::sgd::SgdScored;
 use clover::event::payload::sgd::SgdSplit;
+use clover::event::payload::sgd::SgdTarget;
 use clover::event::payload::sgd_steps::SgdEnd;
 use clover::event::payload::sgd_steps::SgdGradientReturned;
 use clover::event::payload::sgd_steps::SgdPatchApproved;
@@ -19,9 +20,8 @@ use clover::event::payload::sgd_steps::SgdPatchRejected;
 use clover::event::payload::sgd_steps::SgdStopped;
 use clover::event::payload::sgd_steps::SgdWord;
 use clover::ground::digest::Digest;
-use clover::ground::sign::Signer;
 use clover::ledger::Command;
-use clover::ledger::State;
+use clover::ledger::Ledger;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::projection::sgd::SgdRun;
@@ -33,13 +33,12 @@ use clover::prompt::JudgePrompt;
 use clover::prompt::Lexicon;
 use clover::prompt::Proposal;
 use clover::prompt::SectionPatch;
+use clover::workflow::sgd::PatchVerdict;
 use clover::workflow::sgd::agents::Agents;
 use clover::workflow::sgd::agents::Aggregate;
 use clover::workflow::sgd::course;
-use clover::workflow::sgd::course::Course;
-use clover::workflow::sgd::course::PatchVerdict;
+use clover::workflow::sgd::course::SgdCourse;
 use clover::workflow::sgd::rows;
-use serde_json::Value;
 use serde_json::json;
 
 use super::TestLedger;
@@ -97,16 +96,24 @@ pub fn before() -> Vec<Payload> {
     said
 }
 
-/// What opens the run, by the state before it.
-pub fn opened(state: &State, all: Vec<clover::event::payload::sgd::SgdRow>, seq: u64, of: &ExperimentId) -> Value {
+/// What opens a run of so many steps, by what stands before it; `agents` is the byte of the agents' key.
+pub fn opened(
+    ledger: &Ledger,
+    of: &ExperimentId,
+    (run, agents, steps): (&str, u8, u64),
+) -> Payload {
+    let state = ledger.state();
+    let first = state.fold::<SgdRuns>().first_of(of);
+    let through = first.map_or(ledger.size() - 1, |first| first.said.through_seq.value());
+    let all = rows::labelled(ledger, (of, through), SgdTarget::Mean).unwrap();
     let parts = rows::parts(all, seed_of(state, of, "").unwrap());
     let prompt = prompt();
     let root = |split| part_root(&parts[&split]);
-    json!({
-        "agents": "aggregate", "build": "clover 0.1.0", "judge": "sim", "key": signer(AGENTS).id(),
+    let said = json!({
+        "agents": "aggregate", "build": "clover 0.1.0", "judge": "sim", "key": signer(agents).id(),
         "lexicon": Lexicon::built_in().digest(), "model": "aggregate/1",
-        "prompt": String::from_utf8(prompt.to_json()).unwrap(), "prompt_digest": prompt.digest(), "run": RUN,
-        "seed": seed_of(state, of, RUN).unwrap(),
+        "prompt": String::from_utf8(prompt.to_json()).unwrap(), "prompt_digest": prompt.digest(), "run": run,
+        "seed": seed_of(state, of, run).unwrap(),
         "splits": {
             "confirm": root(SgdSplit::Confirm), "test": root(SgdSplit::Test), "train": root(SgdSplit::Train),
             "val": root(SgdSplit::Val),
@@ -114,11 +121,12 @@ pub fn opened(state: &State, all: Vec<clover::event::payload::sgd::SgdRow>, seq:
         "terms": {
             "alpha_micro": 1_000_000, "batch": 6, "beta_micro": 500_000, "distance": "mae", "eta_micro": 100_000,
             "extra": 3, "gamma_micro": 0, "lr_max_micro": 1_000_000, "lr_min_micro": 50_000, "ranking": "logistic",
-            "repeats": 2, "reverts": true, "steps": 3, "target": "mean", "tau_micro": 500_000, "warmup": 1,
+            "repeats": 2, "reverts": true, "steps": steps, "target": "mean", "tau_micro": 500_000, "warmup": 0,
             "zeta_micro": 2_000_000,
         },
-        "through_seq": seq - 1,
-    })
+        "through_seq": through,
+    });
+    planned::payload("sgd.opened", &said)
 }
 
 /// Scores of rows: near their targets under prompt 0, and the other way round under every other.
@@ -144,7 +152,7 @@ fn frozen(prompt: &JudgePrompt) -> Proposal {
     }
 }
 
-fn proposed(run: &SgdRun, course: &Course<'_>) -> Payload {
+fn proposed(run: &SgdRun, course: &SgdCourse<'_>) -> Payload {
     let step = run.going().unwrap();
     let is_first = run.taken() == 0 && step.proposed.is_empty();
     let patch = if is_first {
@@ -163,7 +171,7 @@ fn proposed(run: &SgdRun, course: &Course<'_>) -> Payload {
     .into()
 }
 
-fn judged(run: &SgdRun, course: &Course<'_>) -> Payload {
+fn judged(run: &SgdRun, course: &SgdCourse<'_>) -> Payload {
     let step = run.going().unwrap();
     let standing = step.standing().unwrap();
     match course.verdict().unwrap() {
@@ -191,7 +199,11 @@ fn judged(run: &SgdRun, course: &Course<'_>) -> Payload {
 
 fn scored(run: &SgdRun, part: SgdPart, prompt: Digest) -> Payload {
     let (first, _) = course::unscored(run, part, prompt);
-    let step = if part == SgdPart::Base { 0 } else { run.taken() };
+    let step = if part == SgdPart::Base {
+        0
+    } else {
+        run.taken()
+    };
     SgdScored {
         first: count(first as u64),
         part,
@@ -204,17 +216,17 @@ fn scored(run: &SgdRun, part: SgdPart, prompt: Digest) -> Payload {
 }
 
 /// What is said next of the run; `None` after its end.
-pub fn next(test: &TestLedger, of: &ExperimentId) -> Option<Payload> {
-    let state = test.ledger.state();
-    let run = &state.fold::<SgdRuns>().by_id[&RUN.parse::<RunId>().unwrap()];
+pub fn next(ledger: &Ledger, (of, run): (&ExperimentId, &str)) -> Option<Payload> {
+    let state = ledger.state();
+    let run = &state.fold::<SgdRuns>().by_id[&run.parse::<RunId>().unwrap()];
     let due = run.due()?;
-    let course = || Course::of(run).unwrap();
+    let course = || SgdCourse::of(run).unwrap();
     let step = count(run.taken());
     let id = run.said.run.clone();
     Some(match due {
         SgdDue::Rows(split) => {
             let through = (of, run.said.through_seq.value());
-            let all = rows::labelled(&test.ledger, through, run.said.terms.target).unwrap();
+            let all = rows::labelled(ledger, through, run.said.terms.target).unwrap();
             let parts = rows::parts(all, seed_of(state, of, "").unwrap());
             SgdRowsListed {
                 first: count(0),
@@ -251,7 +263,9 @@ pub fn next(test: &TestLedger, of: &ExperimentId) -> Option<Payload> {
             .into()
         }
         // The last step is taken without a patch.
-        SgdDue::Proposal if run.taken() == 2 => course().committed().unwrap().into(),
+        SgdDue::Proposal if run.taken() + 1 == run.said.terms.steps.value() => {
+            course().committed().unwrap().into()
+        }
         SgdDue::Proposal => proposed(run, &course()),
         SgdDue::Judgement => judged(run, &course()),
         SgdDue::Commit => course().committed().unwrap().into(),
@@ -274,7 +288,7 @@ pub fn next(test: &TestLedger, of: &ExperimentId) -> Option<Payload> {
 }
 
 /// Whether the agents sign it.
-fn is_theirs(payload: &Payload) -> bool {
+pub fn is_theirs(payload: &Payload) -> bool {
     matches!(
         payload,
         Payload::SgdGradientReturned(_) | Payload::SgdPatchProposed(_)
@@ -284,20 +298,17 @@ fn is_theirs(payload: &Payload) -> bool {
 /// Tells the whole run in an experiment that is registered; the agents' key joins before.
 pub fn tell(test: &mut TestLedger, experiment: &str) {
     let of: ExperimentId = experiment.parse().unwrap();
-    let agents: Signer = signer(AGENTS);
+    let agents = signer(AGENTS);
     let added = key_added(&agents, "Dee", &[Role::Optimizer]);
     test.append(&[Command::new(added, None)]).unwrap();
     for payload in before() {
         test.append(&[Command::new(payload, Some(of.clone()))])
             .unwrap();
     }
-    let seq = test.ledger.size();
-    let target = clover::event::payload::sgd::SgdTarget::Mean;
-    let all = rows::labelled(&test.ledger, (&of, seq - 1), target).unwrap();
-    let said = opened(test.ledger.state(), all, seq, &of);
-    let said = planned::payload("sgd.opened", &said);
-    test.append(&[Command::new(said, Some(of.clone()))]).unwrap();
-    while let Some(payload) = next(test, &of) {
+    let said = opened(&test.ledger, &of, (RUN, AGENTS, 3));
+    test.append(&[Command::new(said, Some(of.clone()))])
+        .unwrap();
+    while let Some(payload) = next(&test.ledger, (&of, RUN)) {
         let by = signer(if is_theirs(&payload) { AGENTS } else { 1 });
         let command = Command::new(payload, Some(of.clone()));
         test.ledger.append(&[command], &by).unwrap();

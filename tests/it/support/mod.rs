@@ -29,6 +29,7 @@ pub mod tampered_chosen;
 pub mod tampered_claims;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
+pub mod tampered_descents;
 pub mod tampered_drifts;
 pub mod tampered_endpoints;
 pub mod tampered_environments;
