@@ -1790,9 +1790,18 @@ fn every_parser(bytes: &[u8]) {
     targets::cassette(bytes);
     targets::patch(bytes);
     targets::rubric(bytes);
+    targets::judge_prompt(bytes);
+    targets::section_diff(bytes);
+    targets::proposal(bytes);
     targets::prose(bytes);
     targets::tools(bytes);
 }
+
+/// A diff of the prompt to be edited.
+const SECTION_DIFF: &str = concat!(
+    "--- a/sections/tone.md\n+++ b/sections/tone.md\n@@ -1,2 +1,3 @@\n",
+    " A judge should be kind.\n-Length is no merit.\n+Length earns nothing.\n+Praise earns nothing.\n"
+);
 
 /// A file of each shape of another tool.
 const TOOLS: [&[u8]; 9] = [
@@ -1867,6 +1876,9 @@ proptest! {
         targets::cassette(&mutated(CASSETTE.as_bytes(), &edits));
         targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
         targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
+        targets::judge_prompt(&mutated(targets::JUDGE_PROMPT.as_bytes(), &edits));
+        targets::section_diff(&mutated(SECTION_DIFF.as_bytes(), &edits));
+        targets::proposal(&mutated(SECTION_DIFF.as_bytes(), &edits));
         targets::prose(&mutated(PROSE.as_bytes(), &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
         targets::responses(&mutated(RESPONSES.as_bytes(), &edits));

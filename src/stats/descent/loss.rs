@@ -208,9 +208,19 @@ pub fn loss(rows: &ScoredRows, terms: &LossTerms, constants: &Constants) -> Resu
         quantile::type_7(&sorted, 1.0 - QUANTILE),
     );
     let row = || means.iter().copied().zip(targets.iter().copied());
-    let sums = pairs::sums(
-        row().filter(|(_, target)| *target >= high).collect(),
-        row().filter(|(_, target)| *target <= low).collect(),
+    let (x, y) = (
+        Values::new("scores", means)?,
+        Values::new("targets", targets)?,
+    );
+    // Three sums that know nothing of each other.
+    let ((counts, spearman), sums) = rayon::join(
+        || rayon::join(|| PairCounts::of(x, y), || rank::spearman(x, y)),
+        || {
+            pairs::sums(
+                row().filter(|(_, target)| *target >= high).collect(),
+                row().filter(|(_, target)| *target <= low).collect(),
+            )
+        },
     );
     let share = |sum: f64| (sums.pairs > 0).then(|| sum / sums.weight);
     let rank = share(match terms.ranking {
@@ -235,10 +245,6 @@ pub fn loss(rows: &ScoredRows, terms: &LossTerms, constants: &Constants) -> Resu
         terms.eta * instability,
         terms.zeta * failures,
     ];
-    let (x, y) = (
-        Values::new("scores", means).map_err(Unfit::Invalid)?,
-        Values::new("targets", targets)?,
-    );
     Ok(Loss {
         abs,
         rank,
@@ -251,7 +257,7 @@ pub fn loss(rows: &ScoredRows, terms: &LossTerms, constants: &Constants) -> Resu
         entropy,
         sd_ratio,
         concordance: share(sums.ordered),
-        tau_b: PairCounts::of(x, y)?.tau_b(),
-        spearman: rank::spearman(x, y)?.map(|of| of.rho),
+        tau_b: counts?.tau_b(),
+        spearman: spearman?.map(|of| of.rho),
     })
 }
