@@ -101,6 +101,8 @@ def take(state, entry, data):
     kind = entry.kind
     if kind == "experiment.registered":
         state.registrations.setdefault(entry.experiment, entry.id.hex())
+    elif kind == "label.recorded" and data["purpose"] == "calibrate":
+        state.calibrating[entry.experiment] = entry.position
     elif kind == "sgd.opened" and entry.experiment is not None:
         state.descents.setdefault(data["run"], SgdRun(entry, data))
     elif kind.startswith("sgd."):

@@ -63,6 +63,9 @@ def opened_problem(state, e):
         return "the seed that experiment and run give", data["seed"]
     if data["through_seq"] >= e.position:
         return "labels of entries before the run", str(data["through_seq"])
+    newest = state.calibrating.get(e.experiment, 0)
+    if not own and data["through_seq"] < newest:
+        return "labels through the newest, at seq %d" % newest, str(data["through_seq"])
     for split in LISTED:
         if not data["splits"][split]["count"]:
             return "rows of %s" % split, "none"

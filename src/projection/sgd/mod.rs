@@ -11,6 +11,7 @@ use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::RunId;
+use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::sgd::SgdLoss;
 use clover_event::payload::sgd::SgdOpened;
 use clover_event::payload::sgd::SgdPart;
@@ -154,6 +155,8 @@ pub struct SgdRuns {
     pub experiments: BTreeMap<ExperimentId, EventId>,
     /// Keys that signed a score or a label.
     pub judged: BTreeSet<KeyId>,
+    /// The newest label for calibration, by experiment.
+    pub labels: BTreeMap<ExperimentId, u64>,
 }
 
 impl SgdRuns {
@@ -396,7 +399,15 @@ impl Fold for SgdRuns {
                     known.or_insert(event.id);
                 }
             }
-            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) | Payload::LabelSealed(_) => {
+            Payload::LabelRecorded(said) => {
+                self.judged(&event.header.author);
+                if let Some(experiment) = experiment
+                    && said.purpose == LabelPurpose::Calibrate
+                {
+                    self.labels.insert(experiment.clone(), seq);
+                }
+            }
+            Payload::ScoreRecorded(_) | Payload::LabelSealed(_) => {
                 self.judged(&event.header.author);
             }
             Payload::SgdOpened(said) => {

@@ -179,6 +179,11 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
     let through = said.through_seq.value();
     let expected = "labels of entries before the run".to_owned();
     ensure!(through < event.seq, expected, through.to_string());
+    let newest = runs.labels.get(experiment).copied().unwrap_or(0);
+    // A later run has the rows of the first.
+    let is_whole = through >= newest || runs.first_of(experiment).is_some();
+    let expected = format!("labels through the newest, at seq {newest}");
+    ensure!(is_whole, expected, through.to_string());
     for split in due::LISTED {
         let count = said.splits.of(split).count.value();
         ensure!(count > 0, format!("rows of {split}"), "none");

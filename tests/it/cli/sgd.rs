@@ -1,10 +1,17 @@
 //! Runs that lower the loss of a judge's prompt, on rows of a simulated judge whose biases are known.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
+use clover::num::draws::Draws;
 use serde_json::Value;
 
 use super::Desk;
+use super::copy_tree;
+use super::killed::Home;
+use super::live_runs::said;
+use crate::support::child;
 
 /// The fenced blocks of a page after a heading.
 fn blocks(page: &str, fence: &str) -> Vec<String> {
@@ -22,7 +29,7 @@ fn page() -> String {
 }
 
 /// A desk with labelled rows and the prompt of the page.
-fn desk(rows: u64) -> Desk {
+fn desk(rows: u64, seed: u64) -> Desk {
     let mut desk = Desk::new();
     let text = blocks(&page(), "text").remove(0);
     desk.file("judge.md", &text);
@@ -35,7 +42,9 @@ fn desk(rows: u64) -> Desk {
     ] {
         desk.ok(line);
     }
-    desk.ok(&format!("sgd sample rows.jsonl --rows {rows}"));
+    desk.ok(&format!(
+        "sgd sample rows.jsonl --rows {rows} --seed {seed}"
+    ));
     desk.ok("import cje rows.jsonl --labels");
     desk
 }
@@ -77,7 +86,7 @@ fn the_walk_of_the_page_lowers_the_loss_of_test() {
 
 #[test]
 fn a_judge_that_nothing_improves_keeps_prompt_0_or_an_equal_one() {
-    let mut desk = desk(120);
+    let mut desk = desk(120, 1);
     desk.ok("sgd open null-1 --judge sim --simulated-null --prompt judge.md --steps 4");
     desk.ok("sgd run null-1");
     desk.ok("sgd test null-1");
@@ -88,7 +97,7 @@ fn a_judge_that_nothing_improves_keeps_prompt_0_or_an_equal_one() {
 
 #[test]
 fn what_a_run_may_not_do_is_refused() {
-    let mut desk = desk(120);
+    let mut desk = desk(120, 1);
     let open = "sgd open one --judge sim --simulated --prompt judge.md --steps 3";
     desk.ok(open);
     let early = ["sgd", "test", "one"];
@@ -112,4 +121,69 @@ fn what_a_run_may_not_do_is_refused() {
         &["rows of test that two has not read"],
     );
     desk.ok("verify --recompute");
+}
+
+/// Everything that a run said, but for its texts.
+fn came_of(home: &Home<'_>) -> Vec<Vec<Value>> {
+    let kinds = [
+        "sgd.batch_drawn",
+        "sgd.loss_computed",
+        "sgd.patch_proposed",
+        "sgd.scored",
+        "sgd.step_committed",
+        "sgd.checkpoint_selected",
+    ];
+    kinds.map(|kind| said(home, kind)).into()
+}
+
+/// Given an open run; when it is killed at random moments and started again until its test is due; then it said what a run says
+/// that nobody cut, each step once.
+#[test]
+fn a_run_that_is_killed_comes_to_the_same() {
+    const RUN: [&str; 3] = ["sgd", "run", "one"];
+    let mut desk = desk(100, 1);
+    desk.ok("sgd open one --judge sim --simulated --prompt judge.md --steps 4 --repeats 1");
+    let whole = tempfile::tempdir().unwrap();
+    copy_tree(desk.folder.path(), whole.path());
+    let uncut = Home(whole.path());
+    let begun = std::time::Instant::now();
+    uncut.ok(&RUN);
+    let took = begun.elapsed();
+    let expected = came_of(&uncut);
+    let (kills, rounds) = if child::slow() { (40, 5) } else { (3, 1) };
+    for seed in 0..rounds {
+        let folder = tempfile::tempdir().unwrap();
+        copy_tree(desk.folder.path(), folder.path());
+        let home = Home(folder.path());
+        let mut draws = Draws::of([seed; 32], 0);
+        for _ in 0..kills {
+            let mut command = home.command(&RUN);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut run = command.spawn().unwrap();
+            let share = draws.uniform() / f64::from(kills);
+            std::thread::sleep(took.mul_f64(share).max(Duration::from_millis(5)));
+            run.kill().unwrap();
+            run.wait().unwrap();
+        }
+        home.ok(&RUN);
+        assert_eq!(came_of(&home), expected, "seed {seed}");
+        home.ok(&["verify"]);
+    }
+}
+
+/// The share of seeded runs in which the offline pair lowers the loss of test.
+#[test]
+fn the_offline_pair_lowers_the_loss_of_test() {
+    let seeds: u64 = if child::slow() { 50 } else { 1 };
+    let mut lowered = 0;
+    for seed in 0..seeds {
+        let mut desk = desk(120, seed + 100);
+        desk.ok("sgd open r --judge sim --simulated --prompt judge.md --steps 4 --repeats 2");
+        desk.ok("sgd run r");
+        desk.ok("sgd test r");
+        let data = desk.ok("sgd show r --json").json()["data"].clone();
+        lowered += u64::from(loss(&data["test_chosen"]) < loss(&data["test_base"]));
+    }
+    println!("{lowered} of {seeds} runs lower the loss of test");
+    assert!(lowered * 10 >= seeds * 8);
 }

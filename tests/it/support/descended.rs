@@ -33,12 +33,12 @@ use clover::prompt::JudgePrompt;
 use clover::prompt::Lexicon;
 use clover::prompt::Proposal;
 use clover::prompt::SectionPatch;
-use clover::workflow::sgd::PatchVerdict;
 use clover::workflow::sgd::agents::Agents;
 use clover::workflow::sgd::agents::Aggregate;
 use clover::workflow::sgd::course;
 use clover::workflow::sgd::course::SgdCourse;
 use clover::workflow::sgd::rows;
+use clover::workflow::sgd::verdict::PatchVerdict;
 use serde_json::json;
 
 use super::TestLedger;

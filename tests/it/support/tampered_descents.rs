@@ -142,6 +142,9 @@ const CASES: &[Case] = &[
                })
            },
            done: "A second run took as rows of test those that the first kept for confirm." },
+    Case { name: "run-on-some-of-its-labels", rule: Some("sgd"),
+           told: |tale| tale.changed("sgd.opened", 0, |data| data["through_seq"] = (data["through_seq"].as_u64().unwrap() - 3).into()),
+           done: "A run was opened on the labels up to an entry of choice, and newer ones stood there." },
     Case { name: "run-under-a-seed-of-choice", rule: Some("sgd"),
            told: |tale| tale.changed("sgd.opened", 0, |data| data["seed"] = data["prompt_digest"].clone()),
            done: "A run was opened under another seed than its experiment and its name give." },
