@@ -564,11 +564,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 /// Prints the answer or the error.
 fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
     let written = result.and_then(|answer| {
-        let (verb, shape) = (&ctx.verb, answer.shape());
-        debug_assert!(
-            view::shapes::is_answer(verb, shape),
-            "{verb:?} answers with {shape}"
-        );
+        let is_known = view::shapes::is_answer(&ctx.verb, answer.shape());
+        debug_assert!(is_known, "{:?}: {}", ctx.verb, answer.shape());
         let text = match (ctx.globals.json, ctx.globals.form) {
             (true, _) => view::json::json(&answer, &ctx.warnings),
             (false, Form::Text) => view::text::text(&answer, ctx.colour(), ctx.screen()),
@@ -583,10 +580,9 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
     });
     match written {
         Ok(answer) => {
-            if !ctx.globals.json && ctx.globals.form == Form::Text {
-                for next in &answer.next {
-                    ctx.note(&format!("next: {next}"));
-                }
+            let is_shown = !ctx.globals.json && ctx.globals.form == Form::Text;
+            for next in answer.next.iter().filter(|_| is_shown) {
+                ctx.note(&format!("next: {next}"));
             }
             answer.exit
         }
