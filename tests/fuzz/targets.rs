@@ -255,9 +255,13 @@ pub fn judge_prompt(bytes: &[u8]) {
         match JudgePrompt::from_file(name, bytes) {
             Err(fault) => assert!(!fault.to_string().is_empty() && fault.line <= bytes.len() + 1),
             Ok(prompt) => {
-                let again = JudgePrompt::from_json(&prompt.to_json()).expect("what is written is read");
+                let again =
+                    JudgePrompt::from_json(&prompt.to_json()).expect("what is written is read");
                 assert_eq!((again.digest(), &again), (prompt.digest(), &prompt));
-                drop(JudgePrompt::from_file("a.md", markdown::write(&prompt).as_bytes()));
+                drop(JudgePrompt::from_file(
+                    "a.md",
+                    markdown::write(&prompt).as_bytes(),
+                ));
             }
         }
     }
@@ -308,7 +312,10 @@ pub fn proposal(bytes: &[u8]) {
         Err(violations) => assert!(!violations.is_empty()),
         Ok(taken) => {
             assert!(taken.measures.effective <= taken.measures.effective_max);
-            assert_eq!(prompt.applied(&proposal.patch, terms.section_chars_max), Some(taken.prompt));
+            assert_eq!(
+                prompt.applied(&proposal.patch, terms.section_chars_max),
+                Some(taken.prompt)
+            );
         }
     }
 }
