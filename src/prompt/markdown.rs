@@ -200,12 +200,7 @@ fn section_of(of: &Written, text: String, place: usize, before: &[PromptSection]
     } else {
         slug(&of.title, &format!("section-{place}"))
     };
-    let taken = |id: &str| {
-        draft
-            .sections
-            .iter()
-            .any(|section| section.section_id == id)
-    };
+    let taken = |id: &str| before.iter().any(|section| section.section_id == id);
     let mut ids = std::iter::once(base.clone()).chain((2..).map(|next| format!("{base}-{next}")));
     PromptSection {
         editable: false,
