@@ -185,77 +185,79 @@ fn force(request: &GradientRequest, class: usize) -> i32 {
     mean.unwrap_or(from_table)
 }
 
-/// The gradient of a request; without items where no section is open.
-pub fn gradient(request: &GradientRequest) -> Gradient {
-    let mut items: Vec<GradientItem> = Vec::new();
-    let mut add = |class, kind, direction, confidence, attribution: &str| {
-        if let Some(section) = open_section(&request.prompt, kind) {
-            items.push(GradientItem {
-                attribution: attribution.to_owned(),
-                class,
-                confidence: micro(confidence),
-                direction,
-                target_section: section.section_id.clone(),
-            });
-        }
-    };
-    add(
-        ErrorClass::A,
-        SectionKind::AntiBias,
-        Direction::Tighten,
-        force(request, 0),
-        "Scores run above people's; the prompt rewards more than merit.",
-    );
-    add(
-        ErrorClass::B,
-        SectionKind::Policy,
-        Direction::Loosen,
-        force(request, 1),
-        "Scores run below people's; the prompt misses some merit.",
-    );
+/// What a request asks for: class, kind of section, direction, force in hundredths, and why.
+fn asked(
+    request: &GradientRequest,
+) -> Vec<(ErrorClass, SectionKind, Direction, i32, &'static str)> {
+    let mut found = vec![
+        (
+            ErrorClass::A,
+            SectionKind::AntiBias,
+            Direction::Tighten,
+            force(request, 0),
+            "Scores run above people's; the prompt rewards more than merit.",
+        ),
+        (
+            ErrorClass::B,
+            SectionKind::Policy,
+            Direction::Loosen,
+            force(request, 1),
+            "Scores run below people's; the prompt misses some merit.",
+        ),
+    ];
     if request
         .loss_terms
         .rank
         .is_some_and(|rank| rank.0 >= DISORDERED)
     {
-        let attribution =
+        let why =
             "Pairs stand in another order than people's; the weights between criteria are off.";
-        add(
+        found.push((
             ErrorClass::A,
             SectionKind::Policy,
             Direction::Rebalance,
             8,
-            attribution,
-        );
+            why,
+        ));
     }
     if request.class_stats[2]
         .selfvar
         .is_some_and(|selfvar| selfvar.0 >= UNSTEADY)
     {
-        let attribution = "Repeats of one answer differ; the prompt leaves room for reading.";
-        add(
+        let why = "Repeats of one answer differ; the prompt leaves room for reading.";
+        found.push((
             ErrorClass::C,
             SectionKind::Policy,
             Direction::Clarify,
             7,
-            attribution,
-        );
+            why,
+        ));
     }
+    found
+}
+
+/// The gradient of a request; without items where no section is open.
+pub fn gradient(request: &GradientRequest) -> Gradient {
+    let item = |(class, kind, direction, force, why): (_, _, _, _, &str)| {
+        let section = open_section(&request.prompt, kind)?;
+        Some(GradientItem {
+            attribution: why.to_owned(),
+            class,
+            confidence: micro(force),
+            direction,
+            target_section: section.section_id.clone(),
+        })
+    };
+    let mut items: Vec<GradientItem> = asked(request).into_iter().filter_map(item).collect();
     // The surest first; equal ones in the order above.
     items.sort_by_key(|item| std::cmp::Reverse(item.confidence));
-    let targets: BTreeSet<&str> = items
-        .iter()
-        .map(|item| item.target_section.as_str())
-        .collect();
-    let others = request
+    let is_target = |id: &str| items.iter().any(|item| item.target_section == id);
+    let ids = request
         .prompt
         .sections()
         .iter()
         .map(|section| section.section_id.as_str());
-    let anchors = others
-        .filter(|id| !targets.contains(id))
-        .map(str::to_owned)
-        .collect();
+    let anchors = ids.filter(|id| !is_target(id)).map(str::to_owned).collect();
     Gradient {
         anchors,
         items,

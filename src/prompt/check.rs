@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::diff::FileChange;
-use crate::diff::SectionDiff;
 use crate::lexicon::LEVEL_HARD;
 use crate::lexicon::LEVEL_MAX;
 use crate::lexicon::Lexicon;
@@ -18,7 +17,6 @@ use crate::model;
 use crate::model::JudgePrompt;
 use crate::model::LINES_MAX;
 use crate::model::ORD_MAX;
-use crate::model::PromptParts;
 use crate::model::PromptSection;
 use crate::model::SECTIONS_MAX;
 use crate::model::SENTENCES_MAX;
@@ -54,7 +52,7 @@ pub enum PatchRule {
     /// A section that is added warns of bias or is a policy. Measured: 1.
     Kind,
     /// Sections are added, removed and moved only from the rate tau on. Measured: the rate; bound: tau; in millionths.
-    Permission,
+    BelowTau,
     /// At most three hunks. Measured: hunks.
     Hunks,
     /// The diff applies with zero fuzz. Measured: the line of the diff, 0 for all of it.
@@ -95,7 +93,7 @@ impl PatchRule {
         Self::Section,
         Self::Frozen,
         Self::Kind,
-        Self::Permission,
+        Self::BelowTau,
         Self::Hunks,
         Self::Context,
         Self::Order,
@@ -122,7 +120,7 @@ impl PatchRule {
             Self::Section => "section",
             Self::Frozen => "frozen",
             Self::Kind => "kind",
-            Self::Permission => "permission",
+            Self::BelowTau => "below_tau",
             Self::Hunks => "hunks",
             Self::Context => "context",
             Self::Order => "order",
@@ -248,9 +246,9 @@ pub struct ValidatedPatch {
 
 /// Violations as they are found.
 #[derive(Default)]
-struct Found(Vec<Violation>);
+struct Violations(Vec<Violation>);
 
-impl Found {
+impl Violations {
     fn add(&mut self, rule: PatchRule, measured: i64, bound: i64) {
         self.0.push(Violation {
             bound,
@@ -284,46 +282,6 @@ fn micro(value: i64) -> Micro {
     Micro::new(value).unwrap_or_default()
 }
 
-/// What a patch does, once its form is known.
-struct Edit {
-    change: ChangeKind,
-    diff: Option<SectionDiff>,
-}
-
-/// The change that a patch says; the line of the diff (0 for the fields) where it says none.
-fn edit_of(of: &Proposal) -> Result<Edit, i64> {
-    let patch = &of.patch;
-    if !model::is_id(&patch.section) {
-        return Err(0);
-    }
-    let diff = match patch.diff.as_str() {
-        "" => None,
-        text => Some(SectionDiff::parse(text).map_err(|error| int(error.line()))?),
-    };
-    if diff
-        .as_ref()
-        .is_some_and(|diff| diff.section != patch.section)
-    {
-        return Err(1);
-    }
-    let change = match diff.as_ref().map(|diff| diff.change) {
-        None => ChangeKind::Move,
-        Some(FileChange::Edit) => ChangeKind::Edit,
-        Some(FileChange::Add) => ChangeKind::Add,
-        Some(FileChange::Remove) => ChangeKind::Remove,
-    };
-    let added = change == ChangeKind::Add;
-    let fits = added == patch.kind.is_some()
-        && (added || patch.title.is_none())
-        && (change != ChangeKind::Move || patch.ord.is_some())
-        && (change != ChangeKind::Remove || patch.ord.is_none());
-    if fits {
-        Ok(Edit { change, diff })
-    } else {
-        Err(0)
-    }
-}
-
 /// Whether a step may take a proposal, and what the prompt is after it.
 ///
 /// # Errors
@@ -333,13 +291,13 @@ pub fn validate(
     context: &StepContext<'_>,
     proposal: &Proposal,
 ) -> Result<ValidatedPatch, Vec<Violation>> {
-    let mut found = Found::default();
+    let mut found = Violations::default();
     check_words(context, proposal, &mut found);
     let (patch, current) = (&proposal.patch, context.current);
     if patch.parent != current.digest() {
         return found.stop(PatchRule::Parent, 1, 0);
     }
-    let edit = match edit_of(proposal) {
+    let edit = match patch::edit_of(patch) {
         Ok(edit) => edit,
         Err(line) => return found.stop(PatchRule::Form, line, 0),
     };
@@ -352,14 +310,11 @@ pub fn validate(
         return found.stop(PatchRule::Section, int(SECTIONS_MAX + 1), int(SECTIONS_MAX));
     }
     let moves = old.is_some_and(|old| patch.ord.is_some_and(|ord| ord != old.ord));
-    check_permission(context, proposal, change, moves, &mut found);
+    check_place(context, proposal, change, moves, &mut found);
     let old_text = old.map_or("", |old| old.text.as_str());
     let hunks = edit.diff.as_ref().map_or(0, |diff| diff.hunks.len());
-    found.at_most(
-        PatchRule::Hunks,
-        int(hunks),
-        i64::from(context.terms.hunks_max),
-    );
+    let hunks_max = i64::from(context.terms.hunks_max);
+    found.at_most(PatchRule::Hunks, int(hunks), hunks_max);
     let new_text = match edit.diff.as_ref().map(|diff| diff.apply(old_text)) {
         None => old_text.to_owned(),
         Some(Ok(text)) if change != ChangeKind::Remove || text.is_empty() => text,
@@ -375,11 +330,8 @@ pub fn validate(
         found.add(PatchRule::NoChange, 0, 1);
     }
     if let (Some(old), ChangeKind::Edit) = (old, change) {
-        found.at_most(
-            PatchRule::SectionLength,
-            int(normal::scalars(&new_text)),
-            i64::from(old.max_chars),
-        );
+        let chars = int(normal::scalars(&new_text));
+        found.at_most(PatchRule::SectionLength, chars, i64::from(old.max_chars));
     }
     let mut measures = measure(context, proposal, change, [old_text, &new_text], &mut found);
     measures.hunks = small(int(hunks));
@@ -391,29 +343,20 @@ pub fn validate(
     if !found.0.is_empty() {
         return Err(found.0);
     }
-    let parts = PromptParts {
-        parent_digest: Some(patch.parent),
-        sections,
-        version: current.version() + 1,
-        ..current.parts().clone()
-    };
-    match JudgePrompt::new(parts) {
-        Ok(prompt) => {
-            let (patch_digest, section) = (patch.digest(), patch.section.clone());
-            Ok(ValidatedPatch {
-                change,
-                measures,
-                patch_digest,
-                prompt,
-                section,
-            })
-        }
+    match patch::following(current, patch, sections) {
+        Some(prompt) => Ok(ValidatedPatch {
+            change,
+            measures,
+            patch_digest: patch.digest(),
+            prompt,
+            section: patch.section.clone(),
+        }),
         // Removing the last section, or a prompt beyond what any may have.
-        Err(_) => found.stop(PatchRule::Section, 1, 0),
+        None => found.stop(PatchRule::Section, 1, 0),
     }
 }
 
-fn check_words(context: &StepContext<'_>, proposal: &Proposal, found: &mut Found) {
+fn check_words(context: &StepContext<'_>, proposal: &Proposal, found: &mut Violations) {
     let rationale = &proposal.rationale;
     let bound = int(RATIONALE_MAX);
     let is_line = normal::check(rationale).is_ok() && !rationale.contains('\n');
@@ -436,12 +379,12 @@ fn check_words(context: &StepContext<'_>, proposal: &Proposal, found: &mut Found
     );
 }
 
-fn check_permission(
+fn check_place(
     context: &StepContext<'_>,
     proposal: &Proposal,
     change: ChangeKind,
     moves: bool,
-    found: &mut Found,
+    found: &mut Violations,
 ) {
     let patch = &proposal.patch;
     if context
@@ -457,7 +400,7 @@ fn check_permission(
     let schedule = &context.terms.schedule;
     let lr = schedule.lr(context.step);
     if (change != ChangeKind::Edit || moves) && lr < schedule.tau {
-        found.add(PatchRule::Permission, lr.value(), schedule.tau.value());
+        found.add(PatchRule::BelowTau, lr.value(), schedule.tau.value());
     }
 }
 
@@ -467,7 +410,7 @@ fn sections_after(
     proposal: &Proposal,
     change: ChangeKind,
     text: &str,
-    found: &mut Found,
+    found: &mut Violations,
 ) -> Vec<PromptSection> {
     let patch = &proposal.patch;
     let sections = context.current.sections();
@@ -514,7 +457,7 @@ fn measure(
     proposal: &Proposal,
     change: ChangeKind,
     [old, new]: [&str; 2],
-    found: &mut Found,
+    found: &mut Violations,
 ) -> StepMeasures {
     let terms = context.terms;
     let lr = terms.schedule.lr(context.step).value();

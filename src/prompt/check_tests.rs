@@ -174,6 +174,11 @@ fn the_form_of_a_proposal_is_held_to_by_a_rule_each() {
     absent.patch.section = "none".to_owned();
     absent.patch.diff = absent.patch.diff.replace("bias", "none");
     assert_eq!(refused(3, &absent), [(PatchRule::Section, 1, 0)]);
+}
+
+#[test]
+fn what_may_be_edited_is_held_to_by_a_rule_each() {
+    let prompt = prompt();
     // The goal may not be touched, and no axis may be added.
     assert_eq!(
         refused(3, &replaced(&prompt, "goal", "one answer", "an answer")),
@@ -187,15 +192,15 @@ fn the_form_of_a_proposal_is_held_to_by_a_rule_each() {
     let policy = section("style", SectionKind::Policy, 70, "Praise is no merit.");
     assert_eq!(
         refused(0, &of(SectionPatch::add(&prompt, &policy))),
-        [(PatchRule::Permission, 250_000, 500_000)]
+        [(PatchRule::BelowTau, 250_000, 500_000)]
     );
     assert_eq!(
         refused(0, &of(SectionPatch::shift(&prompt, "bias", 45))),
-        [(PatchRule::Permission, 250_000, 500_000)]
+        [(PatchRule::BelowTau, 250_000, 500_000)]
     );
     assert_eq!(
         refused(0, &of(SectionPatch::remove(&prompt, "bias"))),
-        [(PatchRule::Permission, 250_000, 500_000)]
+        [(PatchRule::BelowTau, 250_000, 500_000)]
     );
     let text = prompt.section("list").unwrap().text.clone();
     let four = [1, 12, 23, 34].iter().fold(text, |text, at| {
@@ -266,6 +271,11 @@ fn the_size_of_a_step_is_held_to_by_a_rule_each() {
         refused(3, &of(SectionPatch::edit(&prompt, "list", &text))),
         [(PatchRule::Levels, 4, 3)]
     );
+}
+
+#[test]
+fn how_hard_sentences_become_is_held_to_by_a_rule_each() {
+    let prompt = prompt();
     let never = replaced(&prompt, "hard", "claim must have", "claim must always have");
     assert_eq!(refused(3, &never), [(PatchRule::Approval, 1, 0)]);
     // A soft sentence becomes a hard rule.

@@ -127,17 +127,23 @@ fn lines_of(text: &str) -> Vec<&str> {
     }
 }
 
-/// The section of a name in a header; `Some(None)` for `/dev/null`.
-fn header<'t>(line: Option<&&'t str>, mark: &str, side: &str) -> Option<Option<&'t str>> {
+/// What a line of the header names.
+#[derive(Clone, Copy, PartialEq)]
+enum Side<'t> {
+    /// `/dev/null`.
+    Nothing,
+    /// The file of a section.
+    Section(&'t str),
+}
+
+fn header<'t>(line: Option<&&'t str>, mark: &str, side: &str) -> Option<Side<'t>> {
     let name = line?.strip_prefix(mark)?;
     if name == "/dev/null" {
-        return Some(None);
+        return Some(Side::Nothing);
     }
-    let id = name
-        .strip_prefix(side)?
-        .strip_prefix("sections/")?
-        .strip_suffix(".md")?;
-    is_id(id).then_some(Some(id))
+    let file = name.strip_prefix(side)?;
+    let id = file.strip_prefix("sections/")?.strip_suffix(".md")?;
+    is_id(id).then_some(Side::Section(id))
 }
 
 /// A count or a start: digits, without a zero before others.
@@ -182,9 +188,9 @@ impl SectionDiff {
         let old = header(lines.first(), "--- ", "a/").ok_or(DiffError::Header { line: 1 })?;
         let new = header(lines.get(1), "+++ ", "b/").ok_or(DiffError::Header { line: 2 })?;
         let (section, change) = match (old, new) {
-            (Some(old), Some(new)) if old == new => (old, FileChange::Edit),
-            (None, Some(new)) => (new, FileChange::Add),
-            (Some(old), None) => (old, FileChange::Remove),
+            (Side::Section(old), Side::Section(new)) if old == new => (old, FileChange::Edit),
+            (Side::Nothing, Side::Section(new)) => (new, FileChange::Add),
+            (Side::Section(old), Side::Nothing) => (old, FileChange::Remove),
             _ => return Err(DiffError::Header { line: 2 }),
         };
         let mut hunks = Vec::new();

@@ -193,12 +193,36 @@ fn describe_all(draft: &mut Draft, line: usize, said: &str) -> Result<(), FileFa
     Ok(())
 }
 
+/// A section as its heading says it, with an id that none before it has.
+fn section_of(of: &Written, text: String, place: usize, before: &[PromptSection]) -> PromptSection {
+    let base = if of.line == 0 {
+        "goal".to_owned()
+    } else {
+        slug(&of.title, &format!("section-{place}"))
+    };
+    let taken = |id: &str| before.iter().any(|section| section.section_id == id);
+    let mut ids = std::iter::once(base.clone()).chain((2..).map(|next| format!("{base}-{next}")));
+    PromptSection {
+        editable: false,
+        kind: if of.line == 0 {
+            SectionKind::Goal
+        } else {
+            kind_of(&of.title)
+        },
+        max_chars: room(&text),
+        ord: u32::try_from(10 * place).unwrap_or(u32::MAX),
+        section_id: ids.find(|id| !taken(id)).unwrap_or(base),
+        text,
+        title: normal::normal_form(&of.title),
+    }
+}
+
 /// Reads a prompt; `name` is its id where the file says none.
 pub(crate) fn read(bytes: &[u8], name: &str) -> Result<JudgePrompt, FileFault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         fault(
-            before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            before.split(|byte| *byte == b'\n').count(),
             "file",
             "expected UTF-8",
         )
@@ -232,33 +256,7 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<JudgePrompt, FileFault> {
         if of.line == 0 && text.is_empty() && of.said.is_none() {
             continue;
         }
-        let place = lines.len() + 1;
-        let base = if of.line == 0 {
-            "goal".to_owned()
-        } else {
-            slug(&of.title, &format!("section-{place}"))
-        };
-        let taken = |id: &str| {
-            draft
-                .sections
-                .iter()
-                .any(|section| section.section_id == id)
-        };
-        let mut ids =
-            std::iter::once(base.clone()).chain((2..).map(|next| format!("{base}-{next}")));
-        let mut section = PromptSection {
-            editable: false,
-            kind: if of.line == 0 {
-                SectionKind::Goal
-            } else {
-                kind_of(&of.title)
-            },
-            max_chars: room(&text),
-            ord: u32::try_from(10 * place).unwrap_or(u32::MAX),
-            section_id: ids.find(|id| !taken(id)).unwrap_or(base),
-            text,
-            title: normal::normal_form(&of.title),
-        };
+        let mut section = section_of(&of, text, lines.len() + 1, &draft.sections);
         if let Some((line, said)) = &of.said {
             describe(&mut section, *line, said)?;
         }

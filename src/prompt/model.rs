@@ -1,4 +1,4 @@
-//! A judge prompt as parameters: sections with a kind, a place and a permission.
+//! A judge prompt as parameters: sections with a kind and a place, some of them open.
 
 use std::collections::BTreeSet;
 

@@ -15,13 +15,13 @@ pub fn distance<T: PartialEq>(a: &[T], b: &[T], most: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > most {
         return None;
     }
-    let (n, m) = (a.len() as isize, b.len() as isize);
+    let (n, m) = (a.len().cast_signed(), b.len().cast_signed());
     let most = most.min(a.len() + b.len());
-    let middle = most as isize + 1;
+    let middle = most.cast_signed() + 1;
     // The furthest place in `a` on each diagonal k = x - y.
     let mut furthest = vec![0_isize; 2 * most + 3];
     let place = |k: isize| usize::try_from(middle + k).unwrap_or(0);
-    for d in 0..=most as isize {
+    for d in 0..=most.cast_signed() {
         // Diagonals that leave the two texts cannot come back to the goal.
         let low = -(d - 2 * (d - m).max(0));
         let high = d - 2 * (d - n).max(0);
@@ -33,7 +33,7 @@ pub fn distance<T: PartialEq>(a: &[T], b: &[T], most: usize) -> Option<usize> {
                 furthest[place(k - 1)] + 1
             };
             let mut y = x - k;
-            while x < n && y < m && a[x as usize] == b[y as usize] {
+            while x < n && y < m && a[x.cast_unsigned()] == b[y.cast_unsigned()] {
                 x += 1;
                 y += 1;
             }

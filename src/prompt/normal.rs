@@ -45,9 +45,8 @@ pub fn normal_form(text: &str) -> String {
 /// The first character of a text that no prompt may hold.
 pub fn fault_of(text: &str) -> Option<TextFault> {
     text.chars().find_map(|c| match c {
-        '\t' | '\n' => None,
         '\u{2028}' | '\u{2029}' => Some(TextFault::Control(c)),
-        '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => None,
+        '\t' | '\n' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => None,
         _ if c.is_control() => Some(TextFault::Control(c)),
         _ if name::is_ignorable(c) => Some(TextFault::Invisible(c)),
         _ if !name::is_assigned(c) => Some(TextFault::Unassigned(c)),
@@ -127,12 +126,17 @@ pub fn comparable(text: &str) -> String {
 fn is_between(c: char) -> bool {
     match c {
         _ if c.is_ascii() => !c.is_ascii_alphanumeric(),
-        '\u{a1}'..='\u{a9}' | '\u{ab}'..='\u{b4}' | '\u{b6}'..='\u{b9}' | '\u{bb}'..='\u{bf}' => {
-            true
-        }
-        '\u{d7}' | '\u{f7}' => true,
-        '\u{2010}'..='\u{205e}' | '\u{2190}'..='\u{2bff}' => true,
-        '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' | '\u{30fb}' => true,
+        '\u{a1}'..='\u{a9}'
+        | '\u{ab}'..='\u{b4}'
+        | '\u{b6}'..='\u{b9}'
+        | '\u{bb}'..='\u{bf}'
+        | '\u{d7}'
+        | '\u{f7}'
+        | '\u{2010}'..='\u{205e}'
+        | '\u{2190}'..='\u{2bff}'
+        | '\u{3000}'..='\u{3004}'
+        | '\u{3008}'..='\u{3020}'
+        | '\u{30fb}' => true,
         _ => name::is_blank(c),
     }
 }

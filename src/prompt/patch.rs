@@ -13,6 +13,7 @@ use crate::model::JudgePrompt;
 use crate::model::PromptParts;
 use crate::model::PromptSection;
 use crate::model::SectionKind;
+use crate::model::is_id;
 
 /// Most Unicode scalars of a rationale.
 pub const RATIONALE_MAX: u64 = 280;
@@ -179,14 +180,66 @@ impl JudgePrompt {
         if old.is_some() == (change == FileChange::Add) || patch.parent != self.digest() {
             return None;
         }
-        let parts = PromptParts {
-            parent_digest: Some(patch.parent),
-            sections: changed(self.sections(), patch, change, text, section_chars_max),
-            version: self.version() + 1,
-            ..self.parts().clone()
-        };
-        Self::new(parts).ok()
+        let sections = changed(self.sections(), patch, change, text, section_chars_max);
+        following(self, patch, sections)
     }
+}
+
+/// What a patch does, once its form is known.
+pub(crate) struct Edit {
+    pub(crate) change: ChangeKind,
+    pub(crate) diff: Option<SectionDiff>,
+}
+
+/// The change that a patch says; the line of the diff (0 for the fields) where it says none.
+pub(crate) fn edit_of(patch: &SectionPatch) -> Result<Edit, i64> {
+    if !is_id(&patch.section) {
+        return Err(0);
+    }
+    let diff = match patch.diff.as_str() {
+        "" => None,
+        text => Some(
+            SectionDiff::parse(text)
+                .map_err(|error| i64::try_from(error.line()).unwrap_or(i64::MAX))?,
+        ),
+    };
+    if diff
+        .as_ref()
+        .is_some_and(|diff| diff.section != patch.section)
+    {
+        return Err(1);
+    }
+    let change = match diff.as_ref().map(|diff| diff.change) {
+        None => ChangeKind::Move,
+        Some(FileChange::Edit) => ChangeKind::Edit,
+        Some(FileChange::Add) => ChangeKind::Add,
+        Some(FileChange::Remove) => ChangeKind::Remove,
+    };
+    let added = change == ChangeKind::Add;
+    let fits = added == patch.kind.is_some()
+        && (added || patch.title.is_none())
+        && (change != ChangeKind::Move || patch.ord.is_some())
+        && (change != ChangeKind::Remove || patch.ord.is_none());
+    if fits {
+        Ok(Edit { change, diff })
+    } else {
+        Err(0)
+    }
+}
+
+/// The next version with these sections; `None` where they are none of a prompt.
+pub(crate) fn following(
+    current: &JudgePrompt,
+    patch: &SectionPatch,
+    sections: Vec<PromptSection>,
+) -> Option<JudgePrompt> {
+    let parts = PromptParts {
+        parent_digest: Some(patch.parent),
+        sections,
+        version: current.version() + 1,
+        ..current.parts().clone()
+    };
+    JudgePrompt::new(parts).ok()
 }
 
 /// Sections after a change of one of them, in the order of their places. A section that is added without a place comes last.

@@ -67,7 +67,7 @@ fn is_closing(c: char) -> bool {
 
 /// A sentence of the old text, a sentence of the new one, or the two that are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aligned {
+pub struct SentencePair {
     /// Place among the old sentences, from 0; `None` where it is new.
     pub old: Option<usize>,
     /// Place among the new sentences, from 0; `None` where it is gone.
@@ -83,7 +83,7 @@ fn is_alike(a: &BTreeSet<&str>, b: &BTreeSet<&str>) -> bool {
 /// Pairs of sentences in order: as many as can be paired without crossing (longest common subsequence) where their sets
 /// of tokens have a Jaccard index of at least 0.6; among those, with the most pairs that are equal. Of several ways the
 /// one that pairs the first old sentence earliest.
-pub fn align(old: &[&str], new: &[&str]) -> Vec<Aligned> {
+pub fn align(old: &[&str], new: &[&str]) -> Vec<SentencePair> {
     let texts =
         |of: &[&str]| -> Vec<String> { of.iter().map(|text| normal::comparable(text)).collect() };
     let (old_texts, new_texts) = (texts(old), texts(new));
@@ -108,20 +108,20 @@ pub fn align(old: &[&str], new: &[&str]) -> Vec<Aligned> {
     while i < rows || j < columns {
         let paired = i < rows && j < columns && worth[i * columns + j] > 0;
         if paired && best[i * width + j] == worth[i * columns + j] + best[(i + 1) * width + j + 1] {
-            found.push(Aligned {
+            found.push(SentencePair {
                 old: Some(i),
                 new: Some(j),
             });
             (i, j) = (i + 1, j + 1);
         } else if i < rows && (j == columns || best[(i + 1) * width + j] >= best[i * width + j + 1])
         {
-            found.push(Aligned {
+            found.push(SentencePair {
                 old: Some(i),
                 new: None,
             });
             i += 1;
         } else {
-            found.push(Aligned {
+            found.push(SentencePair {
                 old: None,
                 new: Some(j),
             });

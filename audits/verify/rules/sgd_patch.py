@@ -382,7 +382,7 @@ def judge(prompt0, current, proposal, step, terms, approvals, gradient_items):
     if change == "add" and patch["kind"] not in ADDED_KINDS:
         found.append(("kind", 1, 0))
     if (change != "edit" or moves) and lr < terms["schedule"]["tau"]:
-        found.append(("permission", lr, terms["schedule"]["tau"]))
+        found.append(("below_tau", lr, terms["schedule"]["tau"]))
     at_most("hunks", len(hunks), terms["hunks_max"])
     before = old["text"] if old else ""
     try:

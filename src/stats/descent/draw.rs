@@ -3,9 +3,9 @@
 use crate::draws::Draws;
 use crate::quantile;
 
-/// Part of the clusters.
+/// A part of the clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum SplitPart {
     /// Half of them: batches come from it.
     Train,
     /// A fifth: checkpoints are chosen on it.
@@ -27,15 +27,15 @@ fn shuffled(count: usize, draws: &mut Draws) -> Vec<usize> {
 
 /// The part of each of `clusters` clusters, which are in ascending order of their names: they are shuffled by the seed, and
 /// the parts end after floor(50 %), floor(70 %), floor(85 %) and all of them.
-pub fn split(clusters: usize, seed: [u8; 32]) -> Vec<Part> {
-    let mut parts = vec![Part::Confirm; clusters];
+pub fn split(clusters: usize, seed: [u8; 32]) -> Vec<SplitPart> {
+    let mut parts = vec![SplitPart::Confirm; clusters];
     let order = shuffled(clusters, &mut Draws::of(seed, 0));
     for (place, cluster) in order.into_iter().enumerate() {
         parts[cluster] = match place {
-            at if at < clusters * 50 / 100 => Part::Train,
-            at if at < clusters * 70 / 100 => Part::Val,
-            at if at < clusters * 85 / 100 => Part::Test,
-            _ => Part::Confirm,
+            at if at < clusters * 50 / 100 => SplitPart::Train,
+            at if at < clusters * 70 / 100 => SplitPart::Val,
+            at if at < clusters * 85 / 100 => SplitPart::Test,
+            _ => SplitPart::Confirm,
         };
     }
     parts
@@ -144,7 +144,13 @@ mod tests {
         let parts = split(200, [7; 32]);
         let count = |part| parts.iter().filter(|of| **of == part).count();
         assert_eq!(
-            [Part::Train, Part::Val, Part::Test, Part::Confirm].map(count),
+            [
+                SplitPart::Train,
+                SplitPart::Val,
+                SplitPart::Test,
+                SplitPart::Confirm
+            ]
+            .map(count),
             [100, 40, 30, 30]
         );
         assert_ne!(parts, split(200, [8; 32]));
@@ -165,7 +171,9 @@ mod tests {
         for step in 0..3 {
             let drawn = batch(&strata, &last, &[0.5], &uses, 24, [step; 32]);
             assert_eq!(drawn.rows().len(), 24);
-            drawn.rows().iter().for_each(|row| uses[*row] += 1);
+            for row in drawn.rows() {
+                uses[row] += 1;
+            }
         }
         for row in strata.high.iter().chain(&strata.low) {
             assert_eq!(uses[*row], 1);

@@ -134,7 +134,7 @@ pub struct Loss {
     pub pairs: u64,
     /// Penalty for contraction, D.
     pub contraction: f64,
-    /// max(0, V / V_0 - 1).
+    /// `max(0, V / V_0 - 1)`.
     pub instability: f64,
     /// Share of scores that could not be read, phi.
     pub failures: f64,

@@ -23,7 +23,7 @@ pub use course::course;
 pub use course::paired_error;
 pub use course::theil_sen;
 pub use draw::Batch;
-pub use draw::Part;
+pub use draw::SplitPart;
 pub use draw::Strata;
 pub use draw::batch;
 pub use draw::split;

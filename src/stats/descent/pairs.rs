@@ -43,11 +43,11 @@ fn softplus(u: f64) -> f64 {
 }
 
 /// Counts and sums below a rank (a Fenwick tree).
-struct Ranked {
+struct RankSums {
     nodes: Vec<(f64, f64)>,
 }
 
-impl Ranked {
+impl RankSums {
     fn new(ranks: usize) -> Self {
         Self {
             nodes: vec![(0.0, 0.0); ranks + 1],
@@ -85,7 +85,7 @@ fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
 
 /// Sums of powers of the offsets of rows from the centre of their cell, plain and by target.
 #[derive(Clone)]
-struct Moments {
+struct CellMoments {
     plain: [[f64; ORDER + 1]; CELLS],
     by_target: [[f64; ORDER + 1]; CELLS],
     filled: [bool; CELLS],
@@ -101,7 +101,7 @@ fn cell_of(z: f64) -> (usize, f64) {
     (cell, z - (cell as f64 + 0.5) / CELLS as f64)
 }
 
-impl Moments {
+impl CellMoments {
     fn new() -> Self {
         let none = [[0.0; ORDER + 1]; CELLS];
         Self {
@@ -137,12 +137,12 @@ impl Series {
             for (m, row) in table.iter_mut().enumerate() {
                 // Binomial of m + n over n.
                 let mut binomial = 1.0;
-                for n in 0..=ORDER - m {
+                for (n, cell) in row.iter_mut().enumerate().take(ORDER + 1 - m) {
                     // The offset of the difference is offset_i - offset_j, and u is its multiple by -1/T.
                     let order = m + n;
                     let scale = (0..order).fold(1.0, |scale, _| scale * -(1.0 / TEMPERATURE));
                     let sign = if n % 2 == 1 { -1.0 } else { 1.0 };
-                    row[n] = taylor[order] * scale * binomial * sign;
+                    *cell = taylor[order] * scale * binomial * sign;
                     binomial *= (m + n + 1) as f64 / (n + 1) as f64;
                 }
             }
@@ -152,17 +152,19 @@ impl Series {
     }
 
     /// Sum of `(h_i - h_j) softplus(..)` over all rows of two sets.
-    fn sum(&self, high: &Moments, low: &Moments) -> f64 {
+    fn sum(&self, high: &CellMoments, low: &CellMoments) -> f64 {
         let mut sums = Vec::new();
         for i in (0..CELLS).filter(|cell| high.filled[*cell]) {
             for j in (0..CELLS).filter(|cell| low.filled[*cell]) {
                 let table = &self.0[i + CELLS - 1 - j];
                 let mut sum = 0.0;
-                for m in 0..=ORDER {
-                    let (plain, weighted) = (high.plain[i][m], high.by_target[i][m]);
-                    for n in 0..=ORDER - m {
-                        sum += table[m][n]
-                            * (weighted * low.plain[j][n] - plain * low.by_target[j][n]);
+                let (plain, targets) = (&low.plain[j], &low.by_target[j]);
+                for (m, row) in table.iter().enumerate() {
+                    let (own, weighted) = (high.plain[i][m], high.by_target[i][m]);
+                    // Powers beyond the order have coefficients of 0.
+                    let terms = row.iter().zip(plain).zip(targets).take(ORDER + 1 - m);
+                    for ((of, plain), target) in terms {
+                        sum += of * (weighted * plain - own * target);
                     }
                 }
                 sums.push(sum);
@@ -201,20 +203,20 @@ fn taylor(u: f64) -> [f64; ORDER + 1] {
 }
 
 /// A row of a pair: mean score and target.
-pub(super) type Row = (f64, f64);
+pub(super) type ScorePair = (f64, f64);
 
-fn by_target(rows: &mut [Row]) {
+fn by_target(rows: &mut [ScorePair]) {
     rows.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0)));
 }
 
 /// Sums over the pairs of `high` and `low` rows (mean score, target).
-pub(super) fn sums(mut high: Vec<Row>, mut low: Vec<Row>) -> PairSums {
+pub(super) fn sums(mut high: Vec<ScorePair>, mut low: Vec<ScorePair>) -> PairSums {
     by_target(&mut high);
     by_target(&mut low);
     let scores = distinct(low.iter().map(|row| row.0));
     let gaps = distinct(low.iter().map(|row| row.1 - row.0));
     let rank = |values: &[f64], value: f64| values.partition_point(|of| *of < value);
-    let (mut by_score, mut by_gap) = (Ranked::new(scores.len()), Ranked::new(gaps.len()));
+    let (mut by_score, mut by_gap) = (RankSums::new(scores.len()), RankSums::new(gaps.len()));
     let mut found = PairSums::default();
     let (mut seen, mut seen_targets) = (0_usize, 0.0);
     let mut parts = [Vec::new(), Vec::new(), Vec::new()];
@@ -255,9 +257,9 @@ pub(super) fn sums(mut high: Vec<Row>, mut low: Vec<Row>) -> PairSums {
 
 /// Groups of high rows that see the same low rows: from which row on, and how many low rows.
 fn groups<'r>(
-    high: &'r [Row],
+    high: &'r [ScorePair],
     starts: &'r [(usize, usize)],
-) -> impl Iterator<Item = (&'r [Row], usize)> {
+) -> impl Iterator<Item = (&'r [ScorePair], usize)> {
     let ends = starts
         .iter()
         .skip(1)
@@ -269,27 +271,28 @@ fn groups<'r>(
         .map(|(&(from, seen), to)| (&high[from..to], seen))
 }
 
-fn one_by_one(high: &[Row], low: &[Row], starts: &[(usize, usize)]) -> f64 {
+fn one_by_one(high: &[ScorePair], low: &[ScorePair], starts: &[(usize, usize)]) -> f64 {
     let mut terms = Vec::new();
     for (rows, seen) in groups(high, starts) {
         for (z, h) in rows {
-            let of = |(other, target): &Row| (h - target) * softplus((other - z) / TEMPERATURE);
+            let of =
+                |(other, target): &ScorePair| (h - target) * softplus((other - z) / TEMPERATURE);
             terms.extend(low[..seen].iter().map(of));
         }
     }
     math::sum(&terms)
 }
 
-fn by_cells(high: &[Row], low: &[Row], starts: &[(usize, usize)]) -> f64 {
+fn by_cells(high: &[ScorePair], low: &[ScorePair], starts: &[(usize, usize)]) -> f64 {
     let series = Series::new();
-    let (mut lower, mut added) = (Moments::new(), 0);
+    let (mut lower, mut added) = (CellMoments::new(), 0);
     let mut terms = Vec::new();
     for (rows, seen) in groups(high, starts) {
         for &(z, target) in &low[added..seen] {
             lower.add(z, target);
         }
         added = seen;
-        let mut upper = Moments::new();
+        let mut upper = CellMoments::new();
         for &(z, target) in rows {
             upper.add(z, target);
         }
@@ -303,7 +306,7 @@ mod tests {
     use super::*;
     use crate::draws::Draws;
 
-    fn rows(seed: u8, count: usize, low: f64, high: f64) -> Vec<Row> {
+    fn rows(seed: u8, count: usize, low: f64, high: f64) -> Vec<ScorePair> {
         let mut draws = Draws::of([seed; 32], 0);
         (0..count)
             .map(|_| (draws.uniform(), low + (high - low) * draws.uniform()))
@@ -327,8 +330,12 @@ mod tests {
             );
             if seed == 3 {
                 // Perfect order: tiny terms keep their digits.
-                upper.iter_mut().for_each(|row| row.0 = 0.9 + 0.1 * row.0);
-                lower.iter_mut().for_each(|row| row.0 *= 0.1);
+                for row in &mut upper {
+                    row.0 = 0.9 + 0.1 * row.0;
+                }
+                for row in &mut lower {
+                    row.0 *= 0.1;
+                }
             }
             by_target(&mut upper);
             by_target(&mut lower);

@@ -155,17 +155,18 @@ mod tests {
 
     #[test]
     fn scores_that_cannot_be_read_are_counted() {
-        let scores: [&[f64]; 3] = [&[0.5, 0.7], &[], &[1.0]];
-        let rows = ScoredRows::new(&[0.1, 0.2, 0.3], scores.into_iter(), 2).unwrap();
+        let read = |targets: &[f64], scores: &[Vec<f64>], repeats| {
+            ScoredRows::new(targets, scores.iter().map(Vec::as_slice), repeats)
+        };
+        let scores = [vec![0.5, 0.7], Vec::new(), vec![1.0]];
+        let rows = read(&[0.1, 0.2, 0.3], &scores, 2).unwrap();
         assert_eq!(
             (rows.places.as_slice(), rows.failed, rows.asked),
             ([0, 2].as_slice(), 3, 6)
         );
         assert!((rows.selfvar() - 0.02).abs() < 1e-15);
         assert!((rows.failures() - 0.5).abs() < 1e-15);
-        let outside: [&[f64]; 1] = [&[1.5]];
-        assert!(ScoredRows::new(&[0.1], outside.into_iter(), 1).is_err());
-        let more: [&[f64]; 1] = [&[0.5, 0.5]];
-        assert!(ScoredRows::new(&[0.1], more.into_iter(), 1).is_err());
+        assert!(read(&[0.1], &[vec![1.5]], 1).is_err());
+        assert!(read(&[0.1], &[vec![0.5, 0.5]], 1).is_err());
     }
 }

@@ -29,7 +29,7 @@ use clover_stats::descent::ErrorClasses;
 use clover_stats::descent::Evaluation;
 use clover_stats::descent::Loss;
 use clover_stats::descent::LossTerms;
-use clover_stats::descent::Part;
+use clover_stats::descent::SplitPart;
 use clover_stats::descent::Ranking;
 use clover_stats::descent::ScoredRows;
 use clover_stats::descent::Strata;
@@ -348,11 +348,11 @@ pub fn triggers(run: &SgdRun) -> Result<Vec<SgdTrigger>, Unmet> {
 /// The part of each of so many clusters, which are in ascending order.
 pub fn parts(clusters: usize, seed: Digest) -> Vec<SgdSplit> {
     let parts = descent::split(clusters, seed_below(seed, "sgd/split"));
-    let word = |of: Part| match of {
-        Part::Confirm => SgdSplit::Confirm,
-        Part::Test => SgdSplit::Test,
-        Part::Train => SgdSplit::Train,
-        Part::Val => SgdSplit::Val,
+    let word = |of: SplitPart| match of {
+        SplitPart::Confirm => SgdSplit::Confirm,
+        SplitPart::Test => SgdSplit::Test,
+        SplitPart::Train => SgdSplit::Train,
+        SplitPart::Val => SgdSplit::Val,
     };
     parts.into_iter().map(word).collect()
 }
