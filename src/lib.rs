@@ -11,6 +11,7 @@
 //! | 1 | [`ground`] | bytes without domain words: canonical JSON, digests, trees, notes, signatures, seals, and the one door to the world |
 //! | 1 | [`attack`] | deterministic text edits that seek reward without merit, and the search for the worst (pure) |
 //! | 1 | [`stats`] | a pure island: calibrators, inference, audits; it names only [`num`] |
+//! | 1 | [`prompt`] | judge prompts in sections, their patches, the rules of a step, leak windows; pure |
 //! | 1 | [`rubric`] | rubric and patch grammar, evidence record, engine, code length; pure |
 //! | 1 | [`flow`] | workflows of model calls: their language, interpreter, verifier, edits and the search among them; pure |
 //! | 2 | [`event`] | what can be said: ids, headers, the closed registry of kinds, typed payloads |
@@ -136,6 +137,7 @@ pub use clover_ledger as ledger;
 pub use clover_model as model;
 pub use clover_num as num;
 pub use clover_projection as projection;
+pub use clover_prompt as prompt;
 pub use clover_qualify as qualify;
 pub use clover_report as report;
 pub use clover_rubric as rubric;

@@ -52,6 +52,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
   history/model_folds.py      what endpoints, prices and runs of judges behind HTTP change in it
   history/synth_folds.py      what runs of optimizers change in it
+  history/sgd_folds.py        what runs that lower the loss of a prompt change in it
   history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/gate_folds.py       what families, manifests, units and gates change in it
   history/folds.py            the list of folds by kind
@@ -81,6 +82,10 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/endpoints.py          endpoints of models, and where texts may go
   rules/runs.py               runs of judges behind HTTP: what is held, asked, answered and paid
   rules/synths.py             runs of optimizers: what they were shown, what they returned, what was proposed
+  rules/sgd_lexicon.py        how strongly sentences of a prompt bind its judge
+  rules/sgd_patch.py          whether a step may take a patch of a prompt
+  rules/sgd_numbers.py        losses, batches and stops of runs that lower the loss of a prompt
+  rules/sgd.py                those runs: what is due, who says it, and what follows from the record
   rules/batteries.py          batteries of attacks, and exploits
   rules/reports.py            reports, whole or with reasons
   rules/gates.py              orders that are drawn, gates that are opened or continued

@@ -94,6 +94,8 @@ pub(super) const PAST: &[&str] = &[
     "rulebook show",
     "score list",
     "score show",
+    "sgd show",
+    "sgd status",
     "show",
     "status",
     "synth list",

@@ -100,6 +100,7 @@ mod schema;
 mod score;
 mod seal;
 mod selftest;
+mod sgd;
 mod show;
 mod sign;
 mod simulate;
@@ -371,6 +372,9 @@ enum Verb {
     /// Iterations of a rubric
     #[command(subcommand)]
     Iterate(iterate::Verb),
+    /// Lower the loss of a judge's prompt, step by step
+    #[command(subcommand)]
+    Sgd(sgd::Verb),
     /// Patches by an optimizer that sees only cards
     #[command(subcommand)]
     Synth(synth::Verb),
@@ -514,6 +518,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Deploy(verb) => deploy::run(ctx, &verb),
         Verb::Generator(verb) => generator::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
+        Verb::Sgd(verb) => sgd::run(ctx, &verb),
         Verb::Synth(verb) => synth::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),
@@ -541,12 +546,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 /// Prints the answer or the error.
 fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
     let written = result.and_then(|answer| {
-        debug_assert!(
-            view::shapes::is_answer(&ctx.verb, answer.shape()),
-            "{:?} may not answer with {}: src/view/shapes.rs lists what it may",
-            ctx.verb,
-            answer.shape()
-        );
+        let is_known = view::shapes::is_answer(&ctx.verb, answer.shape());
+        debug_assert!(is_known, "{:?}: {}", ctx.verb, answer.shape());
         let text = match (ctx.globals.json, ctx.globals.form) {
             (true, _) => view::json::json(&answer, &ctx.warnings),
             (false, Form::Text) => view::text::text(&answer, ctx.colour(), ctx.screen()),
@@ -561,10 +562,9 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
     });
     match written {
         Ok(answer) => {
-            if !ctx.globals.json && ctx.globals.form == Form::Text {
-                for next in &answer.next {
-                    ctx.note(&format!("next: {next}"));
-                }
+            let is_shown = !ctx.globals.json && ctx.globals.form == Form::Text;
+            for next in answer.next.iter().filter(|_| is_shown) {
+                ctx.note(&format!("next: {next}"));
             }
             answer.exit
         }

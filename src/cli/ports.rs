@@ -438,6 +438,7 @@ fn words(work: Work) -> &'static str {
         Work::Appending => "bytes appended",
         Work::Attack => "answers attacked",
         Work::Copying => "pages copied",
+        Work::Descending => "steps taken",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
         Work::Loading => "loaded",

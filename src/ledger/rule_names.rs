@@ -263,6 +263,9 @@ rules! {
     Synth "synth" next "clover log --kind synth.opened":
         "an optimizer in a run was shown what was not released to it, returned or was told more than its run has, is said to have returned what it did not, or scored or labelled; from rulebook 26 on a patch of a run by another author, or a program under the name of a built-in optimizer (`SYNTHESIS.md`)"
         => "take no patch from the run: what its optimizer knew, or how it searched, is not what the ledger says";
+    Sgd "sgd" next "clover sgd status":
+        "a run that lowers the loss of a prompt did another step than was due, on other rows, numbers or texts than its record gives; its agents scored or labelled, test was read twice, or a prompt of it was promoted without its gate (`SGD.md`)"
+        => "do not use the prompt: how it came about is not what the ledger says";
     Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";

@@ -33,6 +33,7 @@ pub mod rubrics;
 pub mod runs;
 pub mod said;
 pub mod seals;
+pub mod sgd;
 pub mod splits;
 pub mod synths;
 pub mod tainted;
@@ -48,7 +49,7 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 30,
+    version: 31,
     newest_since: 30,
     folds: FOLDS,
     row_models: &[
@@ -79,6 +80,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &endpoints::EndpointRule,
         &runs::rules::RunRules,
         &synths::rules::SynthRule,
+        &sgd::rules::SgdRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -225,6 +227,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "sequences",
         reads: decisions::sequence::READS,
         make: || Box::<decisions::sequence::Sequences>::default(),
+    },
+    FoldEntry {
+        name: "sgd",
+        reads: sgd::READS,
+        make: || Box::<sgd::SgdRuns>::default(),
     },
     FoldEntry {
         name: "splits",

@@ -30,6 +30,7 @@ use crate::outbox::OutboxError;
 use crate::prereg::PreregError;
 use crate::regimes::RegimeError;
 use crate::restore::RestoreError;
+use crate::sgd::SgdError;
 use crate::shared::SharedError;
 use crate::split::SplittingError;
 use crate::waivers::WaiverError;
@@ -82,6 +83,9 @@ pub enum SessionError {
     /// What runs.
     #[error(transparent)]
     Deploy(#[from] DeployError),
+    /// A step of a run that lowers the loss of a prompt was not done.
+    #[error(transparent)]
+    Sgd(Box<SgdError>),
     /// Keys and their files.
     #[error(transparent)]
     Keys(Box<KeyError>),
@@ -191,6 +195,7 @@ families! {
     Keys: KeyError,
     Label: LabelError,
     Restore: RestoreError,
+    Sgd: SgdError,
 }
 
 impl From<IterationRowsError> for SessionError {

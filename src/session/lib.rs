@@ -39,6 +39,7 @@ pub mod qualification;
 pub mod regimes;
 pub mod reports;
 pub mod restore;
+pub mod sgd;
 pub mod shared;
 pub mod slate;
 pub mod split;

@@ -279,6 +279,8 @@ pub enum Work {
     Judging,
     /// Rows are judged again.
     JudgingAgain,
+    /// Steps of a run that lowers the loss of a prompt are taken.
+    Descending,
     /// Entries of an export are loaded.
     Loading,
     /// Entries are read again.

@@ -25,6 +25,7 @@
 //! | CLOVER v1.1, appendix A | [`prentice`] |
 //! | CLOVER, workflow repair: theory | [`concordance`] |
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
+//! | SGD of judge prompts (`schema/SGD.md`) | [`descent`] |
 //! | what each function names | [`kolmogorov`], [`monitor`], [`rank`], [`ranking`], [`student`] |
 
 pub mod agreement;
@@ -33,6 +34,7 @@ pub mod boundary;
 pub mod calibrator;
 pub mod concordance;
 pub mod crv1;
+pub mod descent;
 pub mod direct;
 pub mod distance;
 pub mod distribution;

@@ -63,6 +63,7 @@ pub mod report;
 pub mod rubric;
 pub mod rulebook;
 pub mod score;
+pub mod sgd;
 pub mod shapes;
 pub mod signed;
 pub mod simulate;

@@ -24,6 +24,7 @@ pub mod prereg;
 pub mod prompt_judges;
 pub mod prompts;
 pub mod recompute;
+pub mod sgd;
 pub mod simulate;
 pub mod split;
 pub mod synth;
@@ -54,6 +55,7 @@ const RULES: Rulebook = Rulebook {
         &generator::GeneratorRule,
         &gates::GateRecomputation,
         &iterate::VerdictRecomputation,
+        &sgd::rule::SgdRecomputation,
         // The next rule that recomputes goes here.
     ],
     again: &[recompute::AGAIN],

@@ -36,6 +36,17 @@ use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
+use clover::prompt::Gradient;
+use clover::prompt::JudgePrompt;
+use clover::prompt::Lexicon;
+use clover::prompt::PatchTerms;
+use clover::prompt::Proposal;
+use clover::prompt::SectionPatch;
+use clover::prompt::StepContext;
+use clover::prompt::diff;
+use clover::prompt::diff::SectionDiff;
+use clover::prompt::markdown;
+use clover::prompt::validate;
 use clover::rubric::Patch;
 use clover::rubric::Rubric;
 
@@ -236,6 +247,83 @@ pub fn rubric(bytes: &[u8]) {
     let again = Rubric::parse(rubric.to_yaml().as_bytes()).expect("what is written is read");
     assert_eq!((again.hash(), again), (rubric.hash(), rubric.clone()));
     rubric.rules();
+}
+
+/// A prompt to be edited.
+pub const JUDGE_PROMPT: &str = concat!(
+    "Judge one answer.\n\n## Tone\n<!-- clover: kind=policy editable -->\nA judge should be kind.\nLength is no merit.\n",
+    "\n## Output\nThe number alone.\n"
+);
+
+/// A prompt file of each form: what is read is written, and read again as the same.
+pub fn judge_prompt(bytes: &[u8]) {
+    for name in ["a.md", "a.yaml", "a.json"] {
+        match JudgePrompt::from_file(name, bytes) {
+            Err(fault) => assert!(!fault.to_string().is_empty() && fault.line <= bytes.len() + 1),
+            Ok(prompt) => {
+                let again =
+                    JudgePrompt::from_json(&prompt.to_json()).expect("what is written is read");
+                assert_eq!((again.digest(), &again), (prompt.digest(), &prompt));
+                drop(JudgePrompt::from_file(
+                    "a.md",
+                    markdown::write(&prompt).as_bytes(),
+                ));
+            }
+        }
+    }
+}
+
+/// A diff, and an answer of an agent: a diff that applies is the diff of the two texts, or another way to the same.
+pub fn section_diff(bytes: &[u8]) {
+    drop(Gradient::from_json(bytes));
+    let text = String::from_utf8_lossy(bytes);
+    let prompt = JudgePrompt::from_file("a.md", JUDGE_PROMPT.as_bytes()).expect("it is one");
+    let old = &prompt.section("tone").expect("it has one").text;
+    let Ok(read) = SectionDiff::parse(&text) else {
+        return;
+    };
+    let Ok(new) = read.apply(old) else {
+        return;
+    };
+    let shortest = diff::between("tone", Some(old), Some(&new));
+    if !shortest.is_empty() && !new.is_empty() {
+        let again = SectionDiff::parse(&shortest).expect("what is written is read");
+        assert_eq!(again.apply(old).as_deref(), Ok(new.as_str()));
+    }
+}
+
+/// A proposal, as JSON or as a diff alone: what is taken is within every bound, and applies without the validator.
+pub fn proposal(bytes: &[u8]) {
+    let prompt = JudgePrompt::from_file("a.md", JUDGE_PROMPT.as_bytes()).expect("it is one");
+    let alone = || Proposal {
+        addresses: vec![0],
+        patch: SectionPatch {
+            diff: String::from_utf8_lossy(bytes).into_owned(),
+            ..SectionPatch::edit(&prompt, "tone", "")
+        },
+        rationale: String::new(),
+    };
+    let proposal = Proposal::from_json(bytes).unwrap_or_else(|_| alone());
+    let (approvals, terms) = (std::collections::BTreeSet::new(), PatchTerms::default());
+    let context = StepContext {
+        approvals: &approvals,
+        current: &prompt,
+        gradient_items: 1,
+        lexicon: Lexicon::built_in(),
+        prompt0: &prompt,
+        step: 3,
+        terms: &terms,
+    };
+    match validate(&context, &proposal) {
+        Err(violations) => assert!(!violations.is_empty()),
+        Ok(taken) => {
+            assert!(taken.measures.effective <= taken.measures.effective_max);
+            assert_eq!(
+                prompt.applied(&proposal.patch, terms.section_chars_max),
+                Some(taken.prompt)
+            );
+        }
+    }
 }
 
 /// Prose of a prompt and a response, attacked by a chain that the first bytes choose: it is read, scored and rewritten to

@@ -400,6 +400,166 @@ fn fields(kind: Kind) -> Fields {
             must("rounds", count(0).boxed()),
             must("run", id().boxed()),
         ],
+        Kind::SgdOpened => vec![
+            must("agents", word(&["aggregate", "command"]).boxed()),
+            must("build", free_text().boxed()),
+            must("judge", id().boxed()),
+            must("key", hex().boxed()),
+            must("lexicon", hex().boxed()),
+            must("model", free_text().boxed()),
+            must("prompt", free_text().boxed()),
+            must("prompt_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("seed", hex().boxed()),
+            must(
+                "splits",
+                (count(0), base64(32))
+                    .prop_map(|(count, root)| {
+                        let part = json!({"count": count, "root": root});
+                        json!({"confirm": part, "test": part, "train": part, "val": part})
+                    })
+                    .boxed(),
+            ),
+            must("terms", sgd_terms()),
+            must("through_seq", count(0).boxed()),
+        ],
+        Kind::SgdRowsListed => vec![
+            must("first", count(0).boxed()),
+            must(
+                "rows",
+                (count(0), id(), micro())
+                    .prop_map(|(draw, item, target)| {
+                        json!([{"draw": draw, "item": item, "policy": item, "target_micro": target}])
+                    })
+                    .boxed(),
+            ),
+            must("run", id().boxed()),
+            must("split", word(&["confirm", "test", "train", "val"]).boxed()),
+        ],
+        Kind::SgdBatchDrawn => vec![
+            must("confusable", count(0).boxed()),
+            must("high", count(0).boxed()),
+            must("low", count(0).boxed()),
+            must("root", base64(32).boxed()),
+            must("rows", vec(count(0), 0..4).prop_map(Value::from).boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdScored => vec![
+            must("first", count(0).boxed()),
+            must("part", word(&["base", "batch", "test", "val"]).boxed()),
+            must("prompt_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("scores", micro().prop_map(|of| json!([[of], []])).boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdLossComputed => vec![
+            must("loss", sgd_loss()),
+            must("part", word(&["base", "batch", "val"]).boxed()),
+            must("prompt_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdGradientRequested => vec![
+            must(
+                "leak_test",
+                count(0)
+                    .prop_map(|ids| json!({"ids": ids, "texts": ids, "unreadable": 0}))
+                    .boxed(),
+            ),
+            must("request", free_text().boxed()),
+            must("request_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdGradientReturned => vec![
+            must("gradient", free_text().boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdPatchProposed => vec![
+            must("attempt", count(0).boxed()),
+            must("parent_digest", hex().boxed()),
+            must("patch", free_text().boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdPatchRejected => vec![
+            must("attempt", count(0).boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+            must(
+                "violations",
+                free_text()
+                    .prop_map(|of| json!([{"bound": of, "found": of, "rule": of}]))
+                    .boxed(),
+            ),
+        ],
+        Kind::SgdPatchApproved => vec![
+            must("attempt", count(0).boxed()),
+            must("decision", word(&["approve", "refuse"]).boxed()),
+            must("patch_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+        ],
+        Kind::SgdStepCommitted => vec![
+            may("attempt", count(0).boxed()),
+            must("best", count(0).boxed()),
+            must("error", real()),
+            must("lr_micro", micro().boxed()),
+            may(
+                "measured",
+                (count(0), micro())
+                    .prop_map(|(of, effective)| {
+                        json!({"chars": of, "effective_micro": effective, "modal_delta": of, "soft_to_hard": of})
+                    })
+                    .boxed(),
+            ),
+            must("new_digest", hex().boxed()),
+            must("parent_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+            must("summary", free_text().boxed()),
+            must("train", sgd_loss()),
+            must("val", sgd_loss()),
+        ],
+        Kind::SgdReverted => vec![
+            must("best", count(0).boxed()),
+            must("best_loss", real()),
+            must("run", id().boxed()),
+            must("se", real()),
+            must("step", count(0).boxed()),
+            must("to_digest", hex().boxed()),
+            must("val_loss", real()),
+        ],
+        Kind::SgdStopTriggered => vec![
+            must("extra", count(0).boxed()),
+            must("run", id().boxed()),
+            must("step", count(0).boxed()),
+            must(
+                "triggers",
+                word(&["contraction", "rank", "selfvar"])
+                    .prop_map(|of| json!([of]))
+                    .boxed(),
+            ),
+        ],
+        Kind::SgdCheckpointSelected => vec![
+            must("best", count(0).boxed()),
+            must("prompt_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("val_loss", real()),
+        ],
+        Kind::SgdTestRead => vec![
+            must("base", sgd_loss()),
+            must("chosen", sgd_loss()),
+            must("prompt_digest", hex().boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::SgdStopped => vec![
+            must("reason", word(&["completed", "person"]).boxed()),
+            must("run", id().boxed()),
+            must("steps", count(0).boxed()),
+        ],
         Kind::BudgetReserved => vec![
             must("account", id().boxed()),
             must("amount", count(1).boxed()),
@@ -934,6 +1094,36 @@ fn real() -> BoxedStrategy<Value> {
 }
 
 /// An object of some of these fields, each a real number.
+fn sgd_terms() -> BoxedStrategy<Value> {
+    (count(0), micro(), any::<bool>())
+        .prop_map(|(of, weight, reverts)| {
+            json!({
+                "alpha_micro": weight, "batch": of, "beta_micro": weight, "distance": "huber", "eta_micro": weight,
+                "extra": of, "gamma_micro": weight, "lr_max_micro": weight, "lr_min_micro": weight,
+                "ranking": "hinge", "repeats": of, "reverts": reverts, "steps": of, "target": "median",
+                "tau_micro": weight, "warmup": of, "zeta_micro": weight,
+            })
+        })
+        .boxed()
+}
+
+fn sgd_loss() -> BoxedStrategy<Value> {
+    (count(0), real(), any::<bool>())
+        .prop_map(|(pairs, of, is_whole)| {
+            let mut loss = json!({
+                "abs": of, "contraction": of, "entropy": of, "failures": of, "loss": of, "pairs": pairs,
+                "selfvar": of,
+            });
+            if is_whole {
+                for field in ["concordance", "rank", "sd_ratio", "spearman", "tau_b"] {
+                    loss[field] = of.clone();
+                }
+            }
+            loss
+        })
+        .boxed()
+}
+
 fn wealth() -> BoxedStrategy<Value> {
     let names = select(vec!["claim", "futile", "kill", "second"]);
     let map = proptest::collection::btree_map(names, real(), 0..4);
@@ -1612,12 +1802,21 @@ fn every_parser(bytes: &[u8]) {
     targets::cassette(bytes);
     targets::patch(bytes);
     targets::rubric(bytes);
+    targets::judge_prompt(bytes);
+    targets::section_diff(bytes);
+    targets::proposal(bytes);
     targets::prose(bytes);
     targets::tools(bytes);
     targets::workflow(bytes);
     targets::json_patch(bytes);
     targets::template(bytes);
 }
+
+/// A diff of the prompt to be edited.
+const SECTION_DIFF: &str = concat!(
+    "--- a/sections/tone.md\n+++ b/sections/tone.md\n@@ -1,2 +1,3 @@\n",
+    " A judge should be kind.\n-Length is no merit.\n+Length earns nothing.\n+Praise earns nothing.\n"
+);
 
 /// A file of each shape of another tool.
 const TOOLS: [&[u8]; 9] = [
@@ -1692,6 +1891,9 @@ proptest! {
         targets::cassette(&mutated(CASSETTE.as_bytes(), &edits));
         targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
         targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
+        targets::judge_prompt(&mutated(targets::JUDGE_PROMPT.as_bytes(), &edits));
+        targets::section_diff(&mutated(SECTION_DIFF.as_bytes(), &edits));
+        targets::proposal(&mutated(SECTION_DIFF.as_bytes(), &edits));
         targets::prose(&mutated(PROSE.as_bytes(), &edits));
         targets::workflow(&mutated(FLOW.as_bytes(), &edits));
         targets::json_patch(&mutated(JSON_PATCH.as_bytes(), &edits));

@@ -7,9 +7,10 @@ from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, ASKED_TEXTS, ATTEMPTS, AUDITED_SLICE, BETTOR, BLOB, CALL_OF, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
-    OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
+    OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION,
+    SGD_LOSS, SGD_PART, SGD_SPLIT, SGD_TERMS, SOURCE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, TOKENS, VERDICT, VERSIONS, WEALTH, WIDTH, by_outcome,
-    share, source, synth_candidates)
+    sgd_document, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates)
 
 
 class Kind:
@@ -407,6 +408,38 @@ KINDS = {
     ("synth.stopped", 1): Kind(
         "arbiter", "@ run", dev_calls=COUNT, iteration=ident, proposed=listing(ident), reason=one_of(
             "dev_calls", "duplicates", "empty", "person", "rounds", "stalled", "unreadable"), rounds=COUNT, run=ident),
+    ("sgd.opened", 1): Kind(
+        "registrar", "@ run", agents=one_of("aggregate", "command"), build=text, judge=ident, key=hex64, lexicon=hex64,
+        model=text, prompt=sgd_document, prompt_digest=hex64, run=ident, seed=hex64,
+        splits=record(confirm=PART, test=PART, train=PART, val=PART), terms=SGD_TERMS, through_seq=COUNT),
+    ("sgd.rows_listed", 1): Kind("arbiter", "@ run split first", first=COUNT, rows=sgd_rows, run=ident, split=SGD_SPLIT),
+    ("sgd.batch_drawn", 1): Kind("arbiter", "@ run step", confusable=COUNT, high=COUNT, low=COUNT, root=encoded(32),
+                                 rows=listing(COUNT, 300), run=ident, step=COUNT),
+    ("sgd.scored", 1): Kind("scorer", "@ run part step prompt_digest first", first=COUNT, part=SGD_PART,
+                            prompt_digest=hex64, run=ident, scores=sgd_scores, step=COUNT),
+    ("sgd.loss_computed", 1): Kind("arbiter", "@ run part step prompt_digest", loss=SGD_LOSS, part=SGD_PART, prompt_digest=hex64,
+                                   run=ident, step=COUNT),
+    ("sgd.gradient_requested", 1): Kind(
+        "arbiter", "@ run step", leak_test=record(ids=COUNT, texts=COUNT, unreadable=COUNT), request=sgd_document,
+        request_digest=hex64, run=ident, step=COUNT),
+    ("sgd.gradient_returned", 1): Kind("optimizer", "@ run step", gradient=sgd_document, run=ident, step=COUNT),
+    ("sgd.patch_proposed", 1): Kind("optimizer", "@ run step attempt", attempt=COUNT, parent_digest=hex64,
+                                    patch=sgd_document, run=ident, step=COUNT),
+    ("sgd.patch_rejected", 1): Kind("arbiter", "@ run step attempt", attempt=COUNT, run=ident, step=COUNT,
+                                    violations=sgd_violations),
+    ("sgd.patch_approved", 1): Kind("approver", "@ run step attempt", attempt=COUNT, run=ident, step=COUNT,
+                                    decision=one_of("approve", "refuse"), patch_digest=hex64),
+    ("sgd.step_committed", 1): Kind(
+        "arbiter", "@ run step", attempt=Optional(COUNT), best=COUNT, error=number, lr_micro=MICRO, measured=Optional(record(
+            chars=COUNT, effective_micro=MICRO, modal_delta=COUNT, soft_to_hard=COUNT)), new_digest=hex64,
+        parent_digest=hex64, run=ident, step=COUNT, summary=text, train=SGD_LOSS, val=SGD_LOSS),
+    ("sgd.reverted", 1): Kind("arbiter", "@ run step", best=COUNT, best_loss=number, run=ident, se=number, step=COUNT,
+                              to_digest=hex64, val_loss=number),
+    ("sgd.stop_triggered", 1): Kind("arbiter", "@ run", extra=COUNT, run=ident, step=COUNT, triggers=listing(one_of(
+        "contraction", "entropy", "oscillation", "overfit", "rank", "selfvar"))),
+    ("sgd.checkpoint_selected", 1): Kind("arbiter", "@ run", best=COUNT, prompt_digest=hex64, run=ident, val_loss=number),
+    ("sgd.test_read", 1): Kind("custodian", "@ run", base=SGD_LOSS, chosen=SGD_LOSS, prompt_digest=hex64, run=ident),
+    ("sgd.stopped", 1): Kind("arbiter", "@ run", reason=one_of("completed", "person"), run=ident, steps=COUNT),
     ("price_table.registered", 1): Kind("registrar", "prices", as_of=timestamp, prices=ident, rows=PRICE_ROWS,
                                         source=text),
     ("report.published", 1): Kind(
@@ -423,7 +456,7 @@ EXPERIMENTAL = (
     "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
     "gate.", "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
     "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
-    "generator.", "report.", "synth.",
+    "generator.", "report.", "sgd.", "synth.",
 )
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))

@@ -288,3 +288,30 @@ PRICE_ROWS = in_order(
     record(cache_read=COUNT, cache_write=COUNT, input=COUNT, mode=one_of("batch", "live"), model=text, output=COUNT,
            provider=text),
     lambda row: (row["provider"], row["model"], row["mode"]), "provider, model and mode")
+SGD_SPLIT, SGD_PART = one_of("confirm", "test", "train", "val"), one_of("base", "batch", "test", "val")
+SGD_TERMS = record(
+    alpha_micro=MICRO, batch=COUNT, beta_micro=MICRO, distance=one_of("huber", "mae"), eta_micro=MICRO, extra=COUNT,
+    gamma_micro=MICRO, lr_max_micro=MICRO, lr_min_micro=MICRO, ranking=one_of("hinge", "logistic"), repeats=COUNT,
+    reverts=boolean, steps=COUNT, target=one_of("mean", "median"), tau_micro=MICRO, warmup=COUNT, zeta_micro=MICRO)
+SGD_LOSS = record(
+    abs=number, concordance=Optional(number), contraction=number, entropy=number, failures=number, loss=number,
+    pairs=COUNT, rank=Optional(number), sd_ratio=Optional(number), selfvar=number, spearman=Optional(number),
+    tau_b=Optional(number))
+
+
+def sgd_document(value, path):
+    good = isinstance(value, str) and len(value.encode("utf-8")) <= 32768
+    require(good, path, "a document of at most 32,768 bytes", value)
+
+
+sgd_rows = listing(record(draw=COUNT, item=ident, policy=ident, target_micro=MICRO), 500)
+
+
+def sgd_scores(value, path):
+    """Scores of rows, repeat by repeat: at most 9 of at most 500 rows."""
+    listing(listing(MICRO, 9), 500)(value, path)
+
+
+def sgd_violations(value, path):
+    listing(record(bound=text, found=text, rule=text), 64)(value, path)
+    require(value, path, "1 to 64 violations", "none")

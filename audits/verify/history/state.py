@@ -58,6 +58,9 @@ class State:
         self.missed_with = {}                     # the same -> (x_hash, a_hash) of each miss
         self.asked = {}                           # (experiment, judge, x_hash, a_hash) -> keys of its asks
         self.synths = {}                          # runs of optimizers by name
+        self.descents = {}                        # runs that lower the loss of a prompt, by name
+        self.calibrating = {}                     # experiment -> seq of its newest label for calibration
+        self.registrations = {}                   # experiment -> id of its registration
         self.judged = set()                       # keys that signed a score or a label
         self.passing = {}                         # iteration -> candidates that the dev objective lets be proposed
 

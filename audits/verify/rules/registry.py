@@ -7,7 +7,7 @@ and what to do about a finding.
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
     grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics,
-    runs, sealing, synths, verdicts)
+    runs, sealing, sgd, synths, verdicts)
 
 
 def rule(name, **asked):
@@ -88,6 +88,7 @@ RULES = (
     rule("hold", data=runs.rule_hold),
     rule("source", data=(runs.rule_source, runs.rule_same_text)),
     rule("synth", data=synths.rule_synth),
+    rule("sgd", data=sgd.rule_sgd),
     rule("verdict", data=verdicts.rule_verdict),
     rule("battery", data=batteries.rule_battery),
     rule("report", data=reports.rule_report),

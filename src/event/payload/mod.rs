@@ -37,6 +37,8 @@ pub mod release;
 pub mod report;
 pub mod rubric;
 pub mod scoring;
+pub mod sgd;
+pub mod sgd_steps;
 pub mod slices;
 pub mod synth_runs;
 pub mod synthesis;

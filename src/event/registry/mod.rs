@@ -149,6 +149,22 @@ use crate::payload::scoring::JudgeCompared;
 use crate::payload::scoring::JudgeRegistered;
 use crate::payload::scoring::ScoreReplayed;
 use crate::payload::scoring::ScoresRecomputed;
+use crate::payload::sgd::SgdLossComputed;
+use crate::payload::sgd::SgdOpened;
+use crate::payload::sgd::SgdRowsListed;
+use crate::payload::sgd::SgdScored;
+use crate::payload::sgd::SgdTestRead;
+use crate::payload::sgd_steps::SgdBatchDrawn;
+use crate::payload::sgd_steps::SgdCheckpointSelected;
+use crate::payload::sgd_steps::SgdGradientRequested;
+use crate::payload::sgd_steps::SgdGradientReturned;
+use crate::payload::sgd_steps::SgdPatchApproved;
+use crate::payload::sgd_steps::SgdPatchProposed;
+use crate::payload::sgd_steps::SgdPatchRejected;
+use crate::payload::sgd_steps::SgdReverted;
+use crate::payload::sgd_steps::SgdStepCommitted;
+use crate::payload::sgd_steps::SgdStopTriggered;
+use crate::payload::sgd_steps::SgdStopped;
 use crate::payload::slices::ResidualsAudited;
 use crate::payload::slices::SlicesClassified;
 use crate::payload::synth_runs::SynthAsked;
@@ -574,6 +590,22 @@ registry! {
         SynthAsked           "synth.asked"          1  by Signers::Role(Arbiter),   Experiment,    unique [run, round] in iteration;
         SynthReturned        "synth.returned"       1  by Signers::Role(Optimizer), Experiment,    unique [run, round] in iteration;
         SynthStopped         "synth.stopped"        1  by Signers::Role(Arbiter),   Experiment,    unique [run] in iteration;
+        SgdOpened            "sgd.opened"           1  by Signers::Role(Registrar), Experiment,    unique [run];
+        SgdRowsListed        "sgd.rows_listed"      1  by Signers::Role(Arbiter),   Experiment,    unique [run, split, first];
+        SgdBatchDrawn        "sgd.batch_drawn"      1  by Signers::Role(Arbiter),   Experiment,    unique [run, step];
+        SgdScored            "sgd.scored"           1  by Signers::Role(Scorer),    Experiment,    unique [run, part, step, prompt_digest, first];
+        SgdLossComputed      "sgd.loss_computed"    1  by Signers::Role(Arbiter),   Experiment,    unique [run, part, step, prompt_digest];
+        SgdGradientRequested "sgd.gradient_requested" 1 by Signers::Role(Arbiter),  Experiment,    unique [run, step];
+        SgdGradientReturned  "sgd.gradient_returned" 1 by Signers::Role(Optimizer), Experiment,    unique [run, step];
+        SgdPatchProposed     "sgd.patch_proposed"   1  by Signers::Role(Optimizer), Experiment,    unique [run, step, attempt];
+        SgdPatchRejected     "sgd.patch_rejected"   1  by Signers::Role(Arbiter),   Experiment,    unique [run, step, attempt];
+        SgdPatchApproved     "sgd.patch_approved"   1  by Signers::Role(Approver),  Experiment,    unique [run, step, attempt];
+        SgdStepCommitted     "sgd.step_committed"   1  by Signers::Role(Arbiter),   Experiment,    unique [run, step];
+        SgdReverted          "sgd.reverted"         1  by Signers::Role(Arbiter),   Experiment,    unique [run, step];
+        SgdStopTriggered     "sgd.stop_triggered"   1  by Signers::Role(Arbiter),   Experiment,    unique [run];
+        SgdCheckpointSelected "sgd.checkpoint_selected" 1 by Signers::Role(Arbiter), Experiment,   unique [run];
+        SgdTestRead          "sgd.test_read"        1  by Signers::Role(Custodian), Experiment,    unique [run];
+        SgdStopped           "sgd.stopped"          1  by Signers::Role(Arbiter),   Experiment,    unique [run];
         // The next kind goes here.
     }
     retired {

@@ -12,6 +12,7 @@ pub mod key;
 pub mod kinship;
 pub mod recorded;
 pub mod run;
+pub mod simulated;
 
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;

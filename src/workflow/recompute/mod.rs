@@ -19,6 +19,7 @@ mod recalibrations;
 mod recipes;
 mod reports;
 mod rule;
+mod sgd;
 mod splits;
 mod synths;
 pub mod withheld;

@@ -19,6 +19,7 @@ use crate::recompute::iterations;
 use crate::recompute::offpolicy;
 use crate::recompute::recalibrations;
 use crate::recompute::reports;
+use crate::recompute::sgd;
 use crate::recompute::splits;
 use crate::recompute::synths;
 
@@ -157,6 +158,17 @@ pub const fn way(kind: Kind) -> Way {
         Kind::SynthAsked => again(When::Iterations, synths::asked, "cards, rubric, receipts and earlier answers through the entry that it names; the leak test is taken as said"),
         Kind::SynthReturned => again(When::Iterations, synths::returned, "the view, where `cards/1` answered it, else the bytes of the answer; the codes of its candidates either way"),
         Kind::SynthStopped => again(When::Iterations, synths::stopped, "its rounds and receipts, with the best patch of each family; an end that a person chose is taken as said"),
+        Kind::SgdBatchDrawn => held(kind, RuleName::Sgd, "drawn by the run's seed from rows and scores on record, which the rule draws again"),
+        Kind::SgdLossComputed => held(kind, RuleName::Sgd, "the loss of scores on record, which the rule computes again"),
+        Kind::SgdGradientRequested => held(kind, RuleName::Sgd, "aggregates of the batch, which the rule builds again; the leak test is taken as said"),
+        Kind::SgdPatchRejected => held(kind, RuleName::Sgd, "what the validator says of the proposal, which the rule asks it again"),
+        Kind::SgdStepCommitted => held(kind, RuleName::Sgd, "the patch applied and the losses of the step, which the rule computes again"),
+        Kind::SgdReverted => held(kind, RuleName::Sgd, "the losses of val, which the rule compares again"),
+        Kind::SgdStopTriggered => held(kind, RuleName::Sgd, "the losses of every step, which the rule looks through again"),
+        Kind::SgdCheckpointSelected => held(kind, RuleName::Sgd, "the lowest loss of val, which the rule finds again"),
+        Kind::SgdTestRead => held(kind, RuleName::Sgd, "the losses of test under both prompts, which the rule computes again"),
+        Kind::SgdStopped => held(kind, RuleName::Sgd, "a run that was gone through, or a person's word; the rule holds it to the record"),
+        Kind::SgdRowsListed => again(When::Estimates, sgd::listed, "labels through the entry that the run names, and the seed of the experiment"),
         // The next kind that is computed again goes here.
         Kind::LedgerCreated
         | Kind::KeyAdded
@@ -211,6 +223,11 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::PatchProposed
         | Kind::PatchWithdrawn
         | Kind::SynthOpened
+        | Kind::SgdOpened
+        | Kind::SgdScored
+        | Kind::SgdGradientReturned
+        | Kind::SgdPatchProposed
+        | Kind::SgdPatchApproved
         | Kind::ExploitDiscovered
         | Kind::JudgeRegistered
         | Kind::EvidenceRecorded

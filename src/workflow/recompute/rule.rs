@@ -49,6 +49,7 @@ pub const AGAIN: Again = Again {
         Kind::RegimeSelected,
         Kind::ScoreConflict,
         Kind::ScoreRecorded,
+        Kind::SgdOpened,
         Kind::SplitsListed,
         Kind::TransportTested,
     ],

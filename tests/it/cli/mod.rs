@@ -88,6 +88,7 @@ mod same_arms;
 mod secrets;
 mod seen;
 mod sequential;
+mod sgd;
 mod shipped;
 mod signed;
 mod simulate;

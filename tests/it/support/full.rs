@@ -1189,6 +1189,8 @@ pub fn every_kind(test: &mut TestLedger) {
     beside(test);
     decisions(test);
     sequence(test);
+    test.register("exp-descended");
+    super::descended::tell(test, "exp-descended");
     trust(test);
     ends(test);
     for kind in Kind::ALL {

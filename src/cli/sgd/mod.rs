@@ -1,0 +1,291 @@
+//! `clover sgd`: lower the loss of a judge's prompt, step by step, on rows that were committed first.
+
+mod agents;
+mod open;
+mod refusals;
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::iterate::program::Program;
+use crate::cli::submit;
+use crate::event::id::ManifestId;
+use crate::event::id::RunId;
+use crate::event::payload::sgd_steps::SgdWord;
+use crate::ground::ambient;
+use crate::session::SessionError;
+use crate::session::sgd::SgdBench;
+use crate::session::sgd::found;
+use crate::session::sgd::promote;
+use crate::session::sgd::running;
+use crate::session::sgd::running::SgdPause;
+use crate::session::sgd::running::SgdRunning;
+use crate::session::sgd::test;
+use crate::view::Exit;
+use crate::view::View;
+use crate::view::gate::steps;
+use crate::view::sgd as views;
+use crate::workflow::sgd::course::SgdCourse;
+use crate::workflow::sgd::sample;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Write rows for trials: questions, responses of known merit, and labels that follow it
+    #[command(after_help = "Example:\n  clover sgd sample rows.jsonl --rows 400")]
+    Sample(SampleArgs),
+    /// Which rows a run would have, and how many scores it asks for; nothing is recorded
+    #[command(
+        override_usage = "clover sgd plan RUN --judge <JUDGE> --prompt <FILE> [OPTIONS]",
+        after_help = "Example:\n  clover sgd plan tune-1 --judge sim --simulated --prompt judge.md"
+    )]
+    Plan(open::OpenArgs),
+    /// Open a run: prompt 0, its constants and the roots of its rows are recorded
+    #[command(
+        override_usage = "clover sgd open RUN --judge <JUDGE> --prompt <FILE> [OPTIONS]",
+        after_help = "Example:\n  clover sgd open tune-1 --judge sim --simulated --prompt judge.md --steps 12"
+    )]
+    Open(open::OpenArgs),
+    /// Go on until the checkpoint is chosen; a run that was cut goes on
+    #[command(
+        override_usage = "clover sgd run RUN [OPTIONS] [-- JUDGE COMMAND]",
+        after_help = "Exit 12: a proposal waits for a person. Exit 130: somebody stopped it.\n\nExample:\n  \
+                      clover sgd run tune-1"
+    )]
+    Run(RunArgs),
+    /// Every run, and what is due in each
+    #[command(after_help = "Example:\n  clover sgd status")]
+    Status,
+    /// One run: curves, steps, sections, rejections; or its prompt at a place
+    #[command(after_help = "Example:\n  clover sgd show tune-1 --prompt 0")]
+    Show(ShowArgs),
+    /// Approve or refuse the proposal that waits for a person
+    #[command(after_help = "Example:\n  clover sgd approve tune-1 --refuse")]
+    Approve(ApproveArgs),
+    /// Read test once, under prompt 0 and the checkpoint, and end the run
+    #[command(
+        override_usage = "clover sgd test RUN [OPTIONS] [-- JUDGE COMMAND]",
+        after_help = "Example:\n  clover sgd test tune-1"
+    )]
+    Test(TestArgs),
+    /// Promote the checkpoint on decided gates that held it against prompt 0 on the rows kept for confirm
+    #[command(after_help = "Example:\n  clover sgd promote tune-1 --gate m-1")]
+    Promote(SgdPromoteArgs),
+    /// End a run by a person's word; its test is not read
+    #[command(after_help = "Example:\n  clover sgd stop tune-1")]
+    Stop(SgdStopArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SampleArgs {
+    /// The file, which is not there yet; JSON Lines as `clover import cje` reads them
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How many rows, 20 to 100000
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub rows: u64,
+    /// The seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArgs {
+    /// The run
+    pub run: String,
+    /// Stop after so many more steps
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// The program that writes gradients and patches, where the run was opened for one
+    #[arg(long, value_name = "COMMAND")]
+    pub agents: Option<String>,
+    /// The agents' key; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub optimizer_key: Option<String>,
+    #[command(flatten)]
+    pub program: Program,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The run
+    pub run: String,
+    /// The prompt at a place: 0 is prompt 0, and step t stands at t + 1
+    #[arg(long, value_name = "PLACE")]
+    pub prompt: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ApproveArgs {
+    /// The run
+    pub run: String,
+    /// Refuse it
+    #[arg(long)]
+    pub refuse: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct TestArgs {
+    /// The run
+    pub run: String,
+    /// The custodian's key; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub custodian: Option<String>,
+    #[command(flatten)]
+    pub program: Program,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SgdPromoteArgs {
+    /// The run
+    pub run: String,
+    /// A decided gate; may be given again
+    #[arg(long, value_name = "GATE")]
+    pub gate: Vec<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SgdStopArgs {
+    /// The run
+    pub run: String,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
+    match verb {
+        Verb::Sample(args) => sample(ctx, args),
+        Verb::Plan(args) => open::plan(ctx, args),
+        Verb::Open(args) => open::open(ctx, args),
+        Verb::Run(args) => go(ctx, args),
+        Verb::Status => {
+            let (_, ledger, at) = home::view(ctx)?;
+            Ok(views::list(at.state(&ledger)))
+        }
+        Verb::Show(args) => show(ctx, args),
+        Verb::Approve(args) => approve(ctx, args),
+        Verb::Test(args) => read_test(ctx, args),
+        Verb::Promote(args) => promote(ctx, args),
+        Verb::Stop(args) => stop(ctx, args),
+    }
+}
+
+fn run_id(text: &str) -> Result<RunId, CliError> {
+    text.parse()
+        .map_err(|error| CliError::usage(format!("run {text:?}: {error}"), "clover sgd status"))
+}
+
+fn sample(ctx: &mut Ctx<'_>, args: &SampleArgs) -> Result<View, CliError> {
+    if !(20..=100_000).contains(&args.rows) {
+        let message = format!("--rows {}: expected 20 to 100000", args.rows);
+        return Err(CliError::usage(message, "clover sgd sample --help"));
+    }
+    let text = sample::rows(args.rows, args.seed);
+    let path = ctx.path(&args.file);
+    ambient::write_new(&path, text.as_bytes(), 0o644)?;
+    Ok(views::sampled(&args.file.display().to_string(), args.rows))
+}
+
+fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
+    let id = run_id(run)?;
+    let (home, ledger) = home::open_to_write(ctx)?;
+    Ok(SgdBench::new(home, ledger, id)?)
+}
+
+fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let mut program = agents::program(ctx, args.agents.as_deref(), &args.program)?;
+    let said = &bench.run().map_err(SessionError::from)?.said;
+    agents::check_same(said, program.as_ref())?;
+    let ports = &mut ctx
+        .ports()
+        .with_program(&args.program)
+        .with_optimizer(args.optimizer_key.as_ref())
+        .with_interrupts()?;
+    let mut running = SgdRunning::new(&mut bench)?;
+    let agents = program.as_mut().map(agents::AgentsProgram::as_agents);
+    let pause = running.go(ports, agents, args.steps)?;
+    let run = bench.run().map_err(SessionError::from)?;
+    let mut view = views::ran(run, pause);
+    view.exit = match pause {
+        SgdPause::Cut => Exit::Interrupted,
+        SgdPause::Waits => Exit::Inconclusive,
+        SgdPause::AtTest | SgdPause::Ended | SgdPause::Steps => Exit::Done,
+    };
+    Ok(view)
+}
+
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+    let id = run_id(&args.run)?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let run = found(at.state(&ledger), &id).map_err(SessionError::from)?;
+    let Some(place) = args.prompt else {
+        return Ok(views::run(run));
+    };
+    let none = || {
+        let message = format!("run {id} has no prompt at place {place}");
+        CliError::not_found(message, format!("clover sgd show {id}"))
+    };
+    let course = SgdCourse::of(run).map_err(|_| none())?;
+    let prompt = course.prompt_at(place).map_err(|_| none())?;
+    Ok(views::prompt(run, place, prompt.digest(), prompt.render()))
+}
+
+fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let word = if args.refuse {
+        SgdWord::Refuse
+    } else {
+        SgdWord::Approve
+    };
+    running::spoken(&mut bench, &mut ctx.ports(), word)?;
+    shown(&bench)
+}
+
+fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let ports = &mut ctx
+        .ports()
+        .with_program(&args.program)
+        .with_custodian(args.custodian.as_ref());
+    test::read(&mut bench, ports)?;
+    shown(&bench)
+}
+
+fn promote(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
+    let ids: Vec<ManifestId> = args
+        .gate
+        .iter()
+        .map(|id| {
+            let wrong = |error| {
+                let message = format!("--gate {id:?}: {error}");
+                CliError::usage(message, "clover gate list")
+            };
+            id.parse().map_err(wrong)
+        })
+        .collect::<Result<_, _>>()?;
+    let id = run_id(&args.run)?;
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let run = found(ledger.state(), &id)
+        .map_err(SessionError::from)?
+        .clone();
+    let step = promote::promote(&mut ctx.ports(), &ledger, &run, &ids)?;
+    let answer = submit::gate_step(ctx, &mut ledger, &step, args.dry_run)?;
+    match ids.first() {
+        Some(first) if !args.dry_run => Ok(steps::promoted(answer, first, &step.terms)),
+        _ => Ok(answer),
+    }
+}
+
+fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    running::stop(&mut bench, &mut ctx.ports())?;
+    shown(&bench)
+}
+
+fn shown(bench: &SgdBench) -> Result<View, CliError> {
+    let run = bench.run().map_err(SessionError::from)?;
+    Ok(views::run(run))
+}

@@ -1,0 +1,190 @@
+//! `clover sgd plan` and `clover sgd open`.
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::iterate::program::Program;
+use crate::cli::key;
+use crate::cli::sgd::agents;
+use crate::cli::sgd::run_id;
+use crate::event::Kind;
+use crate::event::id::ExperimentId;
+use crate::event::payload::sgd::SgdAgents;
+use crate::event::payload::sgd::SgdDistance;
+use crate::event::payload::sgd::SgdRanking;
+use crate::event::payload::sgd::SgdTarget;
+use crate::event::payload::sgd::SgdTerms;
+use crate::ground::ambient;
+use crate::ground::shell;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::prompt::JudgePrompt;
+use crate::session::SessionError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Keys;
+use crate::session::ports::Seat;
+use crate::session::sgd::found;
+use crate::session::sgd::open;
+use crate::session::sgd::open::SgdRequest;
+use crate::view::View;
+use crate::view::sgd as views;
+use crate::workflow::sgd::agents::AGGREGATE;
+
+const HELP: &str = "clover sgd open --help";
+/// Steps of warm-up where nobody says.
+const WARMUP: u64 = 4;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct OpenArgs {
+    /// Name of the run
+    pub run: String,
+    /// The experiment; default the one in use
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// The judge whose prompt it is
+    #[arg(long, value_name = "JUDGE")]
+    pub judge: String,
+    /// Prompt 0: Markdown whose headings are sections, YAML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub prompt: std::path::PathBuf,
+    /// The judge is the simulated one of this program, for trials
+    #[arg(long)]
+    pub simulated: bool,
+    /// The judge is the simulated one that nothing improves
+    #[arg(long, conflicts_with = "simulated")]
+    pub simulated_null: bool,
+    /// A program that writes gradients and patches; default aggregate/1 of this program
+    #[arg(long, value_name = "COMMAND")]
+    pub agents: Option<String>,
+    /// Most steps, 1 to 200
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub steps: u64,
+    /// Rows of a batch, a multiple of 3
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub batch: u64,
+    /// Scores of each row, 1 to 9
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub repeats: u64,
+    /// Steps of warm-up, fewer than steps; default 4, or one less than steps
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u64>,
+    /// How far a score is from its target: mae or huber
+    #[arg(long, value_name = "WORD", default_value = "mae")]
+    pub distance: SgdDistance,
+    /// How pairs are weighed: logistic or hinge
+    #[arg(long, value_name = "WORD", default_value = "logistic")]
+    pub ranking: SgdRanking,
+    /// What of several labels of a row is its target: mean or median
+    #[arg(long, value_name = "WORD", default_value = "mean")]
+    pub target: SgdTarget,
+    /// Keep steps that make val worse twice
+    #[arg(long)]
+    pub keep_worse: bool,
+    /// The agents' key; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub optimizer_key: Option<String>,
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).unwrap_or_default()
+}
+
+fn micro(value: i64) -> Micro {
+    Micro::new(value).unwrap_or_default()
+}
+
+fn terms(args: &OpenArgs) -> SgdTerms {
+    SgdTerms {
+        alpha_micro: micro(1_000_000),
+        batch: count(args.batch),
+        beta_micro: micro(500_000),
+        distance: args.distance,
+        eta_micro: micro(100_000),
+        extra: count(3),
+        gamma_micro: micro(1_000_000),
+        lr_max_micro: micro(1_000_000),
+        lr_min_micro: micro(50_000),
+        ranking: args.ranking,
+        repeats: count(args.repeats),
+        reverts: !args.keep_worse,
+        steps: count(args.steps),
+        target: args.target,
+        tau_micro: micro(500_000),
+        warmup: count(
+            args.warmup
+                .unwrap_or(WARMUP.min(args.steps.saturating_sub(1))),
+        ),
+        zeta_micro: micro(2_000_000),
+    }
+}
+
+fn request(
+    ctx: &mut Ctx<'_>,
+    args: &OpenArgs,
+    experiment: ExperimentId,
+) -> Result<SgdRequest, CliError> {
+    let path = ctx.path(&args.prompt);
+    let bytes = ambient::read(&path)?;
+    let wrong = |error: String| {
+        let message = format!("{}: {error}", args.prompt.display());
+        CliError::usage(message, HELP)
+    };
+    let name = args
+        .prompt
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let prompt = JudgePrompt::from_file(&name, &bytes);
+    let prompt = prompt.map_err(|error| wrong(error.to_string()))?;
+    let program = agents::program(ctx, args.agents.as_deref(), &Program::default())?;
+    let (agents, model) = match program {
+        Some(program) => (SgdAgents::Command, program.model),
+        None => (SgdAgents::Aggregate, key::text("agents", AGGREGATE)?),
+    };
+    let judge = args.judge.parse();
+    let judge = judge
+        .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", args.judge), HELP))?;
+    let simulated = match (args.simulated, args.simulated_null) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    };
+    Ok(SgdRequest {
+        run: run_id(&args.run)?,
+        experiment,
+        judge,
+        simulated,
+        prompt,
+        agents,
+        model,
+        terms: terms(args),
+    })
+}
+
+pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+    let (home, ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let request = request(ctx, args, experiment)?;
+    let need = KeyNeed::of(Seat::Optimizer, Kind::SgdPatchProposed);
+    let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
+    let key = ports.signer(ledger.state(), need);
+    let key = key.map_err(SessionError::from)?.id();
+    let plan = open::plan(&ledger, &request, key)?;
+    Ok(views::planned(&plan, &request.experiment))
+}
+
+pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let request = request(ctx, args, experiment)?;
+    let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
+    let appended = open::open(ports, &mut ledger, &request)?;
+    let run = found(ledger.state(), &request.run);
+    let run = run.map_err(SessionError::from)?;
+    let mut view = views::run(run).with_events(&[appended]);
+    view.next = vec![format!("clover sgd run {}", shell::word(&request.run))];
+    Ok(view)
+}

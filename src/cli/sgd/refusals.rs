@@ -1,0 +1,36 @@
+//! How refusals of runs that lower the loss of a prompt are shown.
+
+use crate::cli::error::CliError;
+use crate::ground::shell;
+use crate::session::sgd::SgdError;
+
+impl From<SgdError> for CliError {
+    fn from(error: SgdError) -> Self {
+        let message = error.to_string();
+        match error {
+            SgdError::Agents(_) => Self::refused(message, "clover sgd run --help"),
+            SgdError::Course(_) => Self::integrity("damaged", message, "clover verify"),
+            SgdError::Ended(run) => {
+                Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
+            }
+            SgdError::FewRows { .. } => Self::refused(message, "clover import labels --help"),
+            SgdError::Judge { .. } | SgdError::NoJudge { .. } => {
+                Self::refused(message, "clover judge list")
+            }
+            SgdError::JudgedKey(_) => {
+                Self::refused(message, "clover key new NAME --role optimizer")
+            }
+            SgdError::Leak { run, .. } | SgdError::NoneWaits(run) | SgdError::Unchanged(run) => {
+                Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
+            }
+            SgdError::NoGate { .. } => Self::refused(message, "clover gate plan --help"),
+            SgdError::NoRun(_) => Self::not_found(message, "clover sgd status"),
+            SgdError::NoText(_) => Self::refused(message, "clover import rows --help"),
+            SgdError::NotDue { run, .. } => {
+                Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
+            }
+            SgdError::Prompt(_) => Self::usage(message, "clover sgd open --help"),
+            SgdError::Taken(_) => Self::refused(message, "clover sgd status"),
+        }
+    }
+}

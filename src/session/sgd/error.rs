@@ -1,0 +1,114 @@
+//! Why a step of a run was not done.
+
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::Root;
+use clover_event::id::RunId;
+use clover_event::payload::sgd::SgdRow;
+use clover_event::payload::sgd::SgdSplit;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::Unmet;
+use clover_projection::sgd::due::SgdDue;
+use clover_workflow::judge::JudgeError;
+
+/// Why a step of a run was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum SgdError {
+    /// Whoever writes gradients and patches gave none.
+    #[error("the agents: {0}")]
+    Agents(String),
+    /// What the record gives is none.
+    #[error("expected {}, found {}", .0.expected, .0.found)]
+    Course(Box<Unmet>),
+    /// The run has ended.
+    #[error("run {0} has ended")]
+    Ended(RunId),
+    /// A part has no rows.
+    #[error(
+        "{experiment}: no labelled row falls into {split}; expected at least 3 clusters in each part, found {rows} rows in all"
+    )]
+    FewRows {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// The part.
+        split: SgdSplit,
+        /// Labelled rows in all.
+        rows: usize,
+    },
+    /// The judge cannot be asked.
+    #[error("judge {judge}: {error}")]
+    Judge {
+        /// The judge.
+        judge: JudgeId,
+        /// Why.
+        error: JudgeError,
+    },
+    /// The agents' key scored or labelled.
+    #[error("key {0} signed a score or a label: the agents of a run may not")]
+    JudgedKey(KeyId),
+    /// Something of a row stands in what would leave.
+    #[error("run {run}: nothing was handed over, for it holds {what}")]
+    Leak {
+        /// The run.
+        run: RunId,
+        /// What of which row.
+        what: String,
+    },
+    /// No gate holds the checkpoint of a run against prompt 0.
+    #[error(
+        "run {run}: no gate is named; it takes one with candidate {candidate}, baseline {baseline}, and data.confirm_root {} of {units} units", .root.0.to_base64()
+    )]
+    NoGate {
+        /// The run.
+        run: RunId,
+        /// The checkpoint.
+        candidate: Digest,
+        /// Prompt 0.
+        baseline: Digest,
+        /// Root over the clusters of confirm.
+        root: Root,
+        /// How many there are.
+        units: usize,
+    },
+    /// No judge of a name is registered.
+    #[error("no judge {judge} is registered in {experiment}")]
+    NoJudge {
+        /// The judge.
+        judge: JudgeId,
+        /// The experiment.
+        experiment: ExperimentId,
+    },
+    /// No proposal waits for a person.
+    #[error("run {0}: no proposal waits for a word")]
+    NoneWaits(RunId),
+    /// No run of a name.
+    #[error("no run {0}")]
+    NoRun(RunId),
+    /// The text of a row is not at hand.
+    #[error("the texts of {}/{}/{} are not at hand: the judge has nothing to read", .0.policy, .0.item, .0.draw)]
+    NoText(Box<SgdRow>),
+    /// Something else is due.
+    #[error("run {run}: {due} comes first")]
+    NotDue {
+        /// The run.
+        run: RunId,
+        /// What is due.
+        due: SgdDue,
+    },
+    /// A prompt is none.
+    #[error("the prompt: {0}")]
+    Prompt(String),
+    /// The checkpoint is prompt 0.
+    #[error("run {0}: its checkpoint is prompt 0, and there is nothing to promote")]
+    Unchanged(RunId),
+    /// A run is opened under the name of another.
+    #[error("a run {0} was opened before")]
+    Taken(RunId),
+}
+
+impl From<Unmet> for SgdError {
+    fn from(unmet: Unmet) -> Self {
+        Self::Course(Box::new(unmet))
+    }
+}

@@ -1,0 +1,237 @@
+//! A run is opened: prompt 0, the constants and the roots of its rows are on record before anything is scored for it.
+
+use std::collections::BTreeMap;
+
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::RunId;
+use clover_event::id::Text;
+use clover_event::payload::Role;
+use clover_event::payload::scoring::Decoding;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_event::payload::sgd::SgdAgents;
+use clover_event::payload::sgd::SgdDocument;
+use clover_event::payload::sgd::SgdOpened;
+use clover_event::payload::sgd::SgdRow;
+use clover_event::payload::sgd::SgdSplit;
+use clover_event::payload::sgd::SgdSplits;
+use clover_event::payload::sgd::SgdTerms;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::AppendedEvent;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_projection::judges::Judges;
+use clover_projection::sgd::SgdRuns;
+use clover_projection::sgd::due::LISTED;
+use clover_projection::sgd::rules::part_root;
+use clover_projection::sgd::rules::seed_of;
+use clover_prompt::JudgePrompt;
+use clover_prompt::Lexicon;
+use clover_rubric::evidence;
+use clover_rubric::extract;
+use clover_workflow::iterate::steps::BUILD;
+use clover_workflow::judge::simulated;
+use clover_workflow::sgd::rows;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Seat;
+use crate::sgd::SgdError;
+
+/// What a run is to be.
+#[derive(Clone, Debug)]
+pub struct SgdRequest {
+    /// Its name.
+    pub run: RunId,
+    /// The experiment whose labelled rows it reads.
+    pub experiment: ExperimentId,
+    /// The judge.
+    pub judge: JudgeId,
+    /// Whether the judge is a simulated one, and then whether it is the null form.
+    pub simulated: Option<bool>,
+    /// Prompt 0.
+    pub prompt: JudgePrompt,
+    /// Who writes gradients and patches.
+    pub agents: SgdAgents,
+    /// What writes them, in words.
+    pub model: Text,
+    /// Constants.
+    pub terms: SgdTerms,
+}
+
+/// A run as it would be opened.
+#[derive(Clone, Debug)]
+pub struct SgdPlan {
+    /// What opens it.
+    pub opened: SgdOpened,
+    /// Its rows, by part.
+    pub rows: BTreeMap<SgdSplit, Vec<SgdRow>>,
+}
+
+impl SgdPlan {
+    /// Rows of a part.
+    pub fn count(&self, split: SgdSplit) -> u64 {
+        self.rows.get(&split).map_or(0, |rows| rows.len() as u64)
+    }
+
+    /// Asks of the judge where every step is taken: base and val first, then a batch and val each step, test twice.
+    pub fn asks(&self) -> u64 {
+        let terms = &self.opened.terms;
+        let each = terms.batch.value() + self.count(SgdSplit::Val);
+        let first = self.count(SgdSplit::Train) + self.count(SgdSplit::Val);
+        let rows = first + terms.steps.value() * each + 2 * self.count(SgdSplit::Test);
+        rows * terms.repeats.value()
+    }
+}
+
+fn text(value: &str) -> Text {
+    Text::new(value).expect("BUG: a few words and ids are a text")
+}
+
+/// A run as it would be opened by an agents' key. Where the experiment had a run, it has the rows of the first.
+///
+/// # Errors
+/// [`SgdError::FewRows`], [`SgdError::Prompt`], [`SgdError::Taken`], and when the log cannot be read.
+pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan, SessionError> {
+    let (state, experiment) = (ledger.state(), &request.experiment);
+    let runs = state.fold::<SgdRuns>();
+    if runs.by_id.contains_key(&request.run) {
+        return Err(SgdError::Taken(request.run.clone()).into());
+    }
+    let first = runs.first_of(experiment).map(|run| &run.said);
+    let head = ledger.size().saturating_sub(1);
+    let through = first.map_or(head, |first| first.through_seq.value());
+    let terms = SgdTerms {
+        target: first.map_or(request.terms.target, |first| first.terms.target),
+        ..request.terms.clone()
+    };
+    let all = rows::labelled(ledger, (experiment, through), terms.target)?;
+    let seed = |name: &str| {
+        let seed = seed_of(state, experiment, name);
+        seed.ok_or_else(|| SgdError::NoRun(request.run.clone()))
+    };
+    let total = all.len();
+    let parts = rows::parts(all, seed("")?);
+    for split in LISTED {
+        if parts.get(&split).is_none_or(|rows| rows.len() < 3) {
+            return Err(SgdError::FewRows {
+                experiment: experiment.clone(),
+                split,
+                rows: total,
+            }
+            .into());
+        }
+    }
+    let root = |split| part_root(&parts[&split]);
+    let json = String::from_utf8(request.prompt.to_json());
+    let json = json.ok().and_then(SgdDocument::new);
+    let prompt = json.ok_or_else(|| {
+        SgdError::Prompt("expected one of at most 32768 bytes as canonical JSON".to_owned())
+    })?;
+    let opened = SgdOpened {
+        agents: request.agents,
+        build: text(BUILD),
+        judge: request.judge.clone(),
+        key,
+        lexicon: Lexicon::built_in().digest(),
+        model: request.model.clone(),
+        prompt,
+        prompt_digest: request.prompt.digest(),
+        run: request.run.clone(),
+        seed: seed(request.run.as_str())?,
+        splits: SgdSplits {
+            confirm: root(SgdSplit::Confirm),
+            test: root(SgdSplit::Test),
+            train: root(SgdSplit::Train),
+            val: root(SgdSplit::Val),
+        },
+        terms,
+        through_seq: Count::new(through).unwrap_or_default(),
+    };
+    Ok(SgdPlan {
+        opened,
+        rows: parts,
+    })
+}
+
+/// A simulated judge, as it is registered.
+fn registered(request: &SgdRequest, is_null: bool) -> JudgeRegistered {
+    let model = if is_null {
+        simulated::NULL_MODEL
+    } else {
+        simulated::MODEL
+    };
+    JudgeRegistered {
+        asked: None,
+        decoding: Decoding {
+            temperature_micro: Micro::default(),
+        },
+        evidence_schema: text(evidence::SCHEMA),
+        extractor: text(extract::VERSION),
+        judge: request.judge.clone(),
+        known: None,
+        model: text(model),
+        of: None,
+        port: JudgePort::Builtin,
+        prompt: None,
+        prompt_hash: Digest::sha256(b""),
+        scale: None,
+        tool_snapshot: Digest::sha256(b""),
+    }
+}
+
+/// Opens a run. A simulated judge that is not registered is registered before it.
+///
+/// # Errors
+/// [`SgdError`]; no key; what the ledger says.
+pub fn open(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    request: &SgdRequest,
+) -> Result<AppendedEvent, SessionError> {
+    let need = KeyNeed::of(Seat::Optimizer, Kind::SgdPatchProposed);
+    let key = ports.signer(ledger.state(), need)?.id();
+    if ledger.state().fold::<SgdRuns>().judged.contains(&key) {
+        return Err(SgdError::JudgedKey(key).into());
+    }
+    let plan = plan(ledger, request, key)?;
+    let experiment = &request.experiment;
+    let judges = ledger.state().fold::<Judges>().of(experiment);
+    let known = judges.is_some_and(|of| of.judges.contains_key(&request.judge));
+    match (known, request.simulated) {
+        (true, _) => {}
+        (false, Some(is_null)) => {
+            let said = registered(request, is_null);
+            say(ports, ledger, experiment, said.into())?;
+        }
+        (false, None) => {
+            return Err(SgdError::NoJudge {
+                judge: request.judge.clone(),
+                experiment: experiment.clone(),
+            }
+            .into());
+        }
+    }
+    say(ports, ledger, experiment, plan.opened.into())
+}
+
+fn say(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    experiment: &ExperimentId,
+    payload: Payload,
+) -> Result<AppendedEvent, SessionError> {
+    let signer = ports.signer(ledger.state(), KeyNeed::by_kind(payload.kind()))?;
+    let command = Command::new(payload, Some(experiment.clone()));
+    let appended = append::append(ports, ledger, &[command], &signer)?;
+    let first = appended.into_iter().next();
+    first.ok_or_else(|| SessionError::NoKey(Role::Registrar.to_string()))
+}

@@ -1,0 +1,189 @@
+//! Runs that lower the loss of a judge's prompt, on rows of a simulated judge whose biases are known.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use clover::num::draws::Draws;
+use serde_json::Value;
+
+use super::Desk;
+use super::copy_tree;
+use super::killed::Home;
+use super::live_runs::said;
+use crate::support::child;
+
+/// The fenced blocks of a page after a heading.
+fn blocks(page: &str, fence: &str) -> Vec<String> {
+    let mut parts = page.split("```");
+    parts.next();
+    let all: Vec<&str> = parts.step_by(2).collect();
+    let of = all.iter().filter_map(|block| block.strip_prefix(fence));
+    of.map(|block| block.trim_start_matches('\n').to_owned())
+        .collect()
+}
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/SGD.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A desk with labelled rows and the prompt of the page.
+fn desk(rows: u64, seed: u64) -> Desk {
+    let mut desk = Desk::new();
+    let text = blocks(&page(), "text").remove(0);
+    desk.file("judge.md", &text);
+    for line in [
+        "init --origin lab.example/sgd --holder Ada --roles owner,registrar,scorer,labeler,arbiter,approver",
+        "key new cem --role custodian --seal",
+        "key new opt --role optimizer",
+        "experiment register tune --title T --purpose trial",
+        "label design new read --purpose calibrate --probability 1",
+    ] {
+        desk.ok(line);
+    }
+    desk.ok(&format!(
+        "sgd sample rows.jsonl --rows {rows} --seed {seed}"
+    ));
+    desk.ok("import cje rows.jsonl --labels");
+    desk
+}
+
+fn loss(of: &Value) -> f64 {
+    of["loss"].as_f64().unwrap()
+}
+
+#[test]
+fn the_walk_of_the_page_lowers_the_loss_of_test() {
+    let mut desk = Desk::new();
+    let (walk, text) = (
+        blocks(&page(), "sh").remove(0),
+        blocks(&page(), "text").remove(0),
+    );
+    desk.file("judge.md", &text);
+    for line in walk.lines() {
+        let words = line.strip_prefix("clover ").unwrap();
+        desk.ok(&words
+            .replace("'A judge of answers'", "T")
+            .replace("'trial of a prompt'", "P"));
+    }
+    let shown = desk.ok("sgd show tune-1 --json").json();
+    let data = &shown["data"];
+    assert_eq!(data["end"], "completed");
+    assert!(
+        loss(&data["test_chosen"]) < 0.8 * loss(&data["test_base"]),
+        "{data:#}"
+    );
+    assert_eq!(data["blame"][0]["section"], "bias");
+    // Whatever was said is given again, and nothing of it twice.
+    let size = desk.ok("status --json").json()["data"]["events"].clone();
+    desk.ok("sgd test tune-1");
+    assert_eq!(desk.ok("status --json").json()["data"]["events"], size);
+    let ran = desk.words(&["sgd", "run", "tune-1"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    desk.ok("at 300 -- sgd status");
+}
+
+#[test]
+fn a_judge_that_nothing_improves_keeps_prompt_0_or_an_equal_one() {
+    let mut desk = desk(120, 1);
+    desk.ok("sgd open null-1 --judge sim --simulated-null --prompt judge.md --steps 4");
+    desk.ok("sgd run null-1");
+    desk.ok("sgd test null-1");
+    let data = desk.ok("sgd show null-1 --json").json()["data"].clone();
+    assert_eq!(data["best"], 0, "the earliest of equals: {data:#}");
+    assert!((loss(&data["test_chosen"]) - loss(&data["test_base"])).abs() < 1e-12);
+}
+
+#[test]
+fn what_a_run_may_not_do_is_refused() {
+    let mut desk = desk(120, 1);
+    let open = "sgd open one --judge sim --simulated --prompt judge.md --steps 3";
+    desk.ok(open);
+    let early = ["sgd", "test", "one"];
+    desk.refused(&early, 11, &["rows of train comes first"]);
+    let again: Vec<&str> = open.split(' ').collect();
+    desk.refused(&again, 11, &["a run one was opened before"]);
+    let second: Vec<&str> = "sgd open two --judge sim --simulated --prompt judge.md"
+        .split(' ')
+        .collect();
+    desk.refused(&second, 11, &["no other open run in tune"]);
+    desk.ok("sgd stop one");
+    desk.ok("sgd open two --judge sim --simulated --prompt judge.md --steps 2");
+    desk.ok("sgd run two");
+    desk.ok("sgd test two");
+    // Rows of test are read in one run of an experiment.
+    desk.ok("sgd open three --judge sim --simulated --prompt judge.md --steps 2");
+    desk.ok("sgd run three");
+    desk.refused(
+        &["sgd", "test", "three"],
+        11,
+        &["rows of test that two has not read"],
+    );
+    desk.ok("verify --recompute");
+}
+
+/// Everything that a run said, but for its texts.
+fn came_of(home: &Home<'_>) -> Vec<Vec<Value>> {
+    let kinds = [
+        "sgd.batch_drawn",
+        "sgd.loss_computed",
+        "sgd.patch_proposed",
+        "sgd.scored",
+        "sgd.step_committed",
+        "sgd.checkpoint_selected",
+    ];
+    kinds.map(|kind| said(home, kind)).into()
+}
+
+/// Given an open run; when it is killed at random moments and started again until its test is due; then it said what a run says
+/// that nobody cut, each step once.
+#[test]
+fn a_run_that_is_killed_comes_to_the_same() {
+    const RUN: [&str; 3] = ["sgd", "run", "one"];
+    let mut desk = desk(100, 1);
+    desk.ok("sgd open one --judge sim --simulated --prompt judge.md --steps 4 --repeats 1");
+    let whole = tempfile::tempdir().unwrap();
+    copy_tree(desk.folder.path(), whole.path());
+    let uncut = Home(whole.path());
+    let begun = std::time::Instant::now();
+    uncut.ok(&RUN);
+    let took = begun.elapsed();
+    let expected = came_of(&uncut);
+    let (kills, rounds) = if child::slow() { (40, 5) } else { (3, 1) };
+    for seed in 0..rounds {
+        let folder = tempfile::tempdir().unwrap();
+        copy_tree(desk.folder.path(), folder.path());
+        let home = Home(folder.path());
+        let mut draws = Draws::of([seed; 32], 0);
+        for _ in 0..kills {
+            let mut command = home.command(&RUN);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut run = command.spawn().unwrap();
+            let share = draws.uniform() / f64::from(kills);
+            std::thread::sleep(took.mul_f64(share).max(Duration::from_millis(5)));
+            run.kill().unwrap();
+            run.wait().unwrap();
+        }
+        home.ok(&RUN);
+        assert_eq!(came_of(&home), expected, "seed {seed}");
+        home.ok(&["verify"]);
+    }
+}
+
+/// The share of seeded runs in which the offline pair lowers the loss of test.
+#[test]
+fn the_offline_pair_lowers_the_loss_of_test() {
+    let seeds: u64 = if child::slow() { 50 } else { 1 };
+    let mut lowered = 0;
+    for seed in 0..seeds {
+        let mut desk = desk(120, seed + 100);
+        desk.ok("sgd open r --judge sim --simulated --prompt judge.md --steps 4 --repeats 2");
+        desk.ok("sgd run r");
+        desk.ok("sgd test r");
+        let data = desk.ok("sgd show r --json").json()["data"].clone();
+        lowered += u64::from(loss(&data["test_chosen"]) < loss(&data["test_base"]));
+    }
+    println!("{lowered} of {seeds} runs lower the loss of test");
+    assert!(lowered * 10 >= seeds * 8);
+}
