@@ -22,7 +22,7 @@ use crate::view::approval;
 const NEXT: &str = "clover approve --help";
 
 /// What its help shows after the options.
-pub(super) const HELP: &str =
+pub(super) const EXAMPLE: &str =
     "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'";
 
 #[derive(Debug, clap::Args)]

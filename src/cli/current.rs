@@ -21,6 +21,9 @@ use crate::view::experiment::Source;
 /// The variable that names the experiment of a shell.
 pub(super) const VARIABLE: &str = "CLOVER_EXPERIMENT";
 
+/// What its help shows after the options.
+pub(super) const EXAMPLE: &str = "CLOVER_EXPERIMENT of a shell wins over it, and --experiment of a command over both.\n\nExample:\n  clover use arena";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The experiment; without it, show which one it is

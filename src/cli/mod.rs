@@ -339,9 +339,7 @@ enum Verb {
     #[command(subcommand)]
     Experiment(experiment::Verb),
     /// Name the experiment that commands are about
-    #[command(
-        after_help = "CLOVER_EXPERIMENT of a shell wins over it, and --experiment of a command over both.\n\nExample:\n  clover use arena"
-    )]
+    #[command(after_help = current::EXAMPLE)]
     Use(current::Args),
     /// Plans that bind: manifests, their amendments and deviations
     #[command(subcommand)]
@@ -356,9 +354,7 @@ enum Verb {
     #[command(subcommand)]
     Workflow(workflow::Verb),
     /// Approve or refuse an accepted patch, by name
-    #[command(
-        after_help = "Example:\n  clover approve concise-1 --comment 'reviewed on 40 rows' --name 'Petra Weiss'"
-    )]
+    #[command(after_help = approve::EXAMPLE)]
     Approve(approve::Args),
     /// What judges are told, version by version
     #[command(subcommand)]
@@ -418,9 +414,7 @@ enum Verb {
     #[command(after_help = "Example:\n  clover backup /mnt/backup/2026-11-20")]
     Backup(backup::Args),
     /// Restore a ledger and its keys from a backup of everything
-    #[command(
-        after_help = "Example:\n  clover restore /mnt/backup/2026-11-20 --identity backup.age --into lab"
-    )]
+    #[command(after_help = restore::EXAMPLE)]
     Restore(restore::Args),
     /// What stands in the ledger
     #[command(after_help = "Example:\n  clover status")]

@@ -23,6 +23,10 @@ use crate::view::ledger_copy;
 
 const HELP: &str = "clover restore --help";
 
+/// What its help shows after the options.
+pub(super) const EXAMPLE: &str =
+    "Example:\n  clover restore /mnt/backup/2026-11-20 --identity backup.age --into lab";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Folder that `clover backup --all` wrote

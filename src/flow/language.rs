@@ -13,6 +13,10 @@ use crate::workflow::STEPS_MAX;
 use crate::workflow::TRIES_MAX;
 
 /// An object that has these members and no others.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "schemas are put together of values"
+)]
 fn closed(required: &[&str], properties: Value) -> Value {
     json!({
         "type": "object",

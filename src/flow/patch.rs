@@ -374,6 +374,10 @@ mod tests {
                 "{patch} on {document}"
             );
         }
+    }
+
+    #[test]
+    fn other_operations_are_refused() {
         for bad in [
             r#"[{"op":"move","path":"/a","from":"/b"}]"#,
             r#"[{"op":"add","path":"a","value":1}]"#,

@@ -50,6 +50,11 @@ pub(crate) struct Draft {
     pub(crate) chain: usize,
 }
 
+/// Reads a step of one kind, whose id is known.
+type ReadStep = fn(&Reader, &Spot<'_>, &str) -> Result<Action, Fault>;
+/// Reads the arguments of one function.
+type ReadFunction = fn(&Scope, &Spot<'_>) -> Result<MapFunction, Fault>;
+
 /// What is known before a step.
 struct Reader {
     scope: Scope,
@@ -164,7 +169,7 @@ impl Reader {
         if !self.ids.insert(id.clone()) {
             return Err(id_spot.fault(FaultKind::Twice(id)));
         }
-        let kinds: &[(&str, fn(&Self, &Spot<'_>, &str) -> Result<Action, Fault>)] = &[
+        let kinds: &[(&str, ReadStep)] = &[
             ("llm", Self::llm),
             ("check", Self::check),
             ("guard", Self::guard),
@@ -301,7 +306,7 @@ impl Reader {
         let fields = spot.fields(&["id", "kind", "fn", "args", "writes"])?;
         let args = fields.need("args")?;
         let word = fields.need("fn")?;
-        let functions: &[(&str, fn(&Scope, &Spot<'_>) -> Result<MapFunction, Fault>)] = &[
+        let functions: &[(&str, ReadFunction)] = &[
             ("select", |scope, args| {
                 Ok(MapFunction::Select(only(scope, args)?))
             }),

@@ -575,22 +575,24 @@ mod tests {
         maps(&step, given)
     }
 
+    fn ok(function: &str, args: &str, given: &str, value: &str) {
+        assert_eq!(
+            map_of(function, args, given).as_deref(),
+            Ok(value),
+            "{function} {args}"
+        );
+    }
+
+    fn bad(function: &str, args: &str, given: &str, reason: CrashReason) {
+        assert_eq!(
+            map_of(function, args, given),
+            Err(reason),
+            "{function} {args}"
+        );
+    }
+
     #[test]
     fn every_function_has_a_value_or_a_reason() {
-        let ok = |function, args, given, value: &str| {
-            assert_eq!(
-                map_of(function, args, given).as_deref(),
-                Ok(value),
-                "{function} {args}"
-            );
-        };
-        let bad = |function, args, given, reason| {
-            assert_eq!(
-                map_of(function, args, given),
-                Err(reason),
-                "{function} {args}"
-            );
-        };
         ok(
             "select",
             r#"{"path":"x.1"}"#,
@@ -645,6 +647,10 @@ mod tests {
             r#"{"x":"a"}"#,
             CrashReason::Parse,
         );
+    }
+
+    #[test]
+    fn so_have_those_of_numbers_and_tables() {
         ok("lower", r#"{"path":"x"}"#, r#"{"x":"ÀB"}"#, "\"Àb\"");
         ok(
             "round",

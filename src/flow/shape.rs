@@ -240,7 +240,7 @@ fn choices(fields: &Fields<'_>) -> Result<Option<Vec<Data>>, Fault> {
         None => None,
         Some(spot) => {
             let items = spot.list(WORDS_MAX)?;
-            let items = items.iter().map(|spot| spot.data());
+            let items = items.iter().map(Spot::data);
             Some(items.collect::<Result<Vec<_>, _>>()?)
         }
     };

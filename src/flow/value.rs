@@ -152,7 +152,7 @@ impl Data {
     fn write_pretty(&self, out: &mut String, order: &[&str], width: usize, indent: usize) {
         let column = out.len() - out.rfind('\n').map_or(0, |at| at + 1);
         let line = self.on_one_line(order);
-        if column + line.chars().count() + 1 <= width {
+        if column + line.chars().count() < width {
             out.push_str(&line);
             return;
         }

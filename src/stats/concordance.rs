@@ -133,6 +133,11 @@ fn group_regret(group: &[(f64, f64)]) -> Option<f64> {
     Some(most - mean(&taken)?)
 }
 
+/// Score and utility of a candidate that takes part.
+type ReadCandidate<'a> = &'a dyn Fn(&ScoredCandidate) -> Option<(f64, f64)>;
+/// The value of a group of scores and utilities.
+type GroupValue<'a> = &'a dyn Fn(&[(f64, f64)]) -> Option<f64>;
+
 /// Selection alignment. Utilities within `epsilon` of one another are no pair.
 ///
 /// # Errors
@@ -153,8 +158,7 @@ pub fn alignment(
         let score = of.score.map_or(f64::NEG_INFINITY, |score| score + 0.0);
         Some((score, of.utility))
     };
-    let over = |read: &dyn Fn(&ScoredCandidate) -> Option<(f64, f64)>,
-                of: &dyn Fn(&[(f64, f64)]) -> Option<f64>| {
+    let over = |read: ReadCandidate<'_>, of: GroupValue<'_>| {
         let run = |groups: &CandidateGroups| {
             let values = groups.iter().filter_map(|group| {
                 let group: Vec<_> = group.iter().filter_map(read).collect();

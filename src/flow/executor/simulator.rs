@@ -16,6 +16,7 @@ use crate::executor::StepAsk;
 use crate::executor::Usage;
 use crate::fault::Fault;
 use crate::path::Path;
+use crate::shape::Shape;
 use crate::value::Data;
 
 /// Domain of the simulator's draws.
@@ -183,7 +184,7 @@ impl<'a> SimulatedModel<'a> {
     }
 
     fn answer(&self, ask: &StepAsk<'_>, nth: usize) -> StepAnswer {
-        let wanted: Vec<&str> = ask.of.shape.iter().flat_map(|of| of.properties()).collect();
+        let wanted: Vec<&str> = ask.of.shape.iter().flat_map(Shape::properties).collect();
         let mut answer = self.model.answer.clone();
         if let (Data::Object(members), false) = (&mut answer, wanted.is_empty()) {
             members.retain(|name, _| wanted.contains(&name.as_str()));

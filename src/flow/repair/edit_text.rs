@@ -181,11 +181,21 @@ mod tests {
             edit("insert_retry_guard", guard).unwrap().steps()[1].id,
             "g"
         );
-        let split = edit(
-            "split_step",
-            r#"{"step":"draft","second":["total","currency"]}"#,
-        )
-        .unwrap();
+        let halves = r#"{"step":"draft","second":["total","currency"]}"#;
+        // A step with a schema is split only where a plan allows more values than the default.
+        let (what, found, most) = ("JSON values", 18, 12);
+        let over = Rejection::OverBudget { what, found, most };
+        assert_eq!(edit("split_step", halves).unwrap_err(), over);
+        let wide = EditBudget {
+            ast_nodes: 24,
+            ..EditBudget::default()
+        };
+        let split = parse(&format!(r#"{{"operator":"split_step","args":{halves}}}"#)).unwrap();
+        let first = Workflow::parse(Family::Invoices.first_program()).unwrap();
+        let split = split
+            .apply(&first, &Operator::STANDARD, &wide)
+            .unwrap()
+            .workflow;
         let ids: Vec<_> = split.steps().iter().map(|step| step.id.as_str()).collect();
         assert_eq!(ids, ["draft", "draft_b", "draft_m", "answer"]);
         let none = edit("split_step", r#"{"step":"draft","second":["sum"]}"#);

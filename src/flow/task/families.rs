@@ -63,6 +63,9 @@ impl Family {
     }
 
     /// A set of so many items, as JSON Lines.
+    ///
+    /// # Panics
+    /// Never: the rules of a family are JSON, which a test reads.
     pub fn lines(self, split: Split, seed: u64, items: usize) -> String {
         let (word, rules) = match split {
             Split::General => ("general", self.general_rules()),
