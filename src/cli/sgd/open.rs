@@ -112,7 +112,7 @@ fn terms(args: &OpenArgs) -> Result<SgdTerms, CliError> {
 /// Sets a constant by its name; what was expected where it is none.
 fn set(terms: &mut SgdTerms, name: &str, value: &str) -> Result<(), String> {
     let whole = || {
-        let found = value.parse().ok().and_then(Count::new);
+        let found = value.parse::<u64>().ok().and_then(Count::new);
         found.ok_or_else(|| "a whole number".to_owned())
     };
     match name {
@@ -121,7 +121,7 @@ fn set(terms: &mut SgdTerms, name: &str, value: &str) -> Result<(), String> {
         "extra" => terms.extra = whole()?,
         "ranking" => terms.ranking = value.parse()?,
         "reverts" => {
-            let found = value.parse();
+            let found = value.parse::<bool>();
             terms.reverts = found.map_err(|_| "true or false".to_owned())?;
         }
         "target" => terms.target = value.parse()?,
