@@ -246,12 +246,12 @@ impl Random {
                 lines[at] = lines[at].replace(
                     |c: char| c.is_ascii_digit(),
                     self.pick(&["0", "1", "7", "12"]),
-                )
+                );
             }
             3 => lines[at].push('x'),
             4 => lines.swap(at, 0),
             5 => {
-                lines[at] = lines[at].replacen(['-', '+', ' '], self.pick(&["+", "-", " ", ""]), 1)
+                lines[at] = lines[at].replacen(['-', '+', ' '], self.pick(&["+", "-", " ", ""]), 1);
             }
             _ => lines[at] = lines[at].replace("sections", "section"),
         }
@@ -413,13 +413,13 @@ fn dressed(random: &mut Random, text: &str) -> String {
         match dress {
             0 => out.extend(c.to_uppercase()),
             1 if random.one_in(3) => {
-                out.extend([c, ['\u{200b}', '\u{ad}', '\u{2060}'][random.below(3)]])
+                out.extend([c, ['\u{200b}', '\u{ad}', '\u{2060}'][random.below(3)]]);
             }
             2 if c.is_ascii_lowercase() => out.push(char::from_u32(u32::from(c) + 0xfee0).unwrap()),
             3 if c == ' ' => out.push_str([" \n", "\u{a0}", "  ", "\u{3000}"][random.below(4)]),
             4 if c == 'o' => out.push('\u{43e}'),
             5 if c.is_ascii_lowercase() => {
-                out.push(char::from_u32(u32::from(c) - 97 + 0x1d41a).unwrap())
+                out.push(char::from_u32(u32::from(c) - 97 + 0x1d41a).unwrap());
             }
             _ => out.push(c),
         }
