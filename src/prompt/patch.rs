@@ -110,6 +110,9 @@ impl Proposal {
 
 impl SectionPatch {
     /// SHA-256 of its canonical JSON.
+    ///
+    /// # Panics
+    /// Never: texts and integers have a canonical form.
     pub fn digest(&self) -> Digest {
         let bytes = canon::to_bytes(self).expect("BUG: texts and integers have a canonical form");
         Digest::sha256(&bytes)

@@ -52,6 +52,8 @@ pub(in crate::cli) const FOR_GOOD: &[&str] = &[
     "seal accept",
     "seal label",
     "seal reveal",
+    "sgd promote",
+    "sgd test",
     "submit",
     "sync",
 ];

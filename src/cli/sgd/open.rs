@@ -60,27 +60,12 @@ pub(in crate::cli) struct OpenArgs {
     /// Most steps, 1 to 200
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub steps: u64,
-    /// Rows of a batch, a multiple of 3
-    #[arg(long, value_name = "N", default_value_t = 24)]
-    pub batch: u64,
     /// Scores of each row, 1 to 9
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub repeats: u64,
-    /// Steps of warm-up, fewer than steps; default 4, or one less than steps
-    #[arg(long, value_name = "N")]
-    pub warmup: Option<u64>,
-    /// How far a score is from its target: mae or huber
-    #[arg(long, value_name = "WORD", default_value = "mae")]
-    pub distance: SgdDistance,
-    /// How pairs are weighed: logistic or hinge
-    #[arg(long, value_name = "WORD", default_value = "logistic")]
-    pub ranking: SgdRanking,
-    /// What of several labels of a row is its target: mean or median
-    #[arg(long, value_name = "WORD", default_value = "mean")]
-    pub target: SgdTarget,
-    /// Keep steps that make val worse twice
-    #[arg(long)]
-    pub keep_worse: bool,
+    /// A constant, such as warmup=2 (schema/SGD.md); may be given again
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
     /// The agents' key; default the only one at hand
     #[arg(long, value_name = "KEY")]
     pub optimizer_key: Option<String>,
@@ -94,29 +79,59 @@ fn micro(value: i64) -> Micro {
     Micro::new(value).unwrap_or_default()
 }
 
-fn terms(args: &OpenArgs) -> SgdTerms {
-    SgdTerms {
+fn terms(args: &OpenArgs) -> Result<SgdTerms, CliError> {
+    let mut terms = SgdTerms {
         alpha_micro: micro(1_000_000),
-        batch: count(args.batch),
+        batch: count(24),
         beta_micro: micro(500_000),
-        distance: args.distance,
+        distance: SgdDistance::Mae,
         eta_micro: micro(100_000),
         extra: count(3),
         gamma_micro: micro(1_000_000),
         lr_max_micro: micro(1_000_000),
         lr_min_micro: micro(50_000),
-        ranking: args.ranking,
+        ranking: SgdRanking::Logistic,
         repeats: count(args.repeats),
-        reverts: !args.keep_worse,
+        reverts: true,
         steps: count(args.steps),
-        target: args.target,
+        target: SgdTarget::Mean,
         tau_micro: micro(500_000),
-        warmup: count(
-            args.warmup
-                .unwrap_or(WARMUP.min(args.steps.saturating_sub(1))),
-        ),
+        warmup: count(WARMUP.min(args.steps.saturating_sub(1))),
         zeta_micro: micro(2_000_000),
+    };
+    for text in &args.set {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let said = set(&mut terms, name, value);
+        said.map_err(|expected| {
+            CliError::usage(format!("--set {text:?}: expected {expected}"), HELP)
+        })?;
     }
+    Ok(terms)
+}
+
+/// Sets a constant by its name; what was expected where it is none.
+fn set(terms: &mut SgdTerms, name: &str, value: &str) -> Result<(), String> {
+    let whole = || {
+        let found = value.parse::<u64>().ok().and_then(Count::new);
+        found.ok_or_else(|| "a whole number".to_owned())
+    };
+    match name {
+        "batch" => terms.batch = whole()?,
+        "distance" => terms.distance = value.parse()?,
+        "extra" => terms.extra = whole()?,
+        "ranking" => terms.ranking = value.parse()?,
+        "reverts" => {
+            let found = value.parse::<bool>();
+            terms.reverts = found.map_err(|_| "true or false".to_owned())?;
+        }
+        "target" => terms.target = value.parse()?,
+        "warmup" => terms.warmup = whole()?,
+        _ => {
+            let all = "batch, distance, extra, ranking, reverts, target or warmup";
+            return Err(all.to_owned());
+        }
+    }
+    Ok(())
 }
 
 fn request(
@@ -158,7 +173,7 @@ fn request(
         prompt,
         agents,
         model,
-        terms: terms(args),
+        terms: terms(args)?,
     })
 }
 

@@ -43,7 +43,7 @@ pub fn split(clusters: usize, seed: [u8; 32]) -> Vec<SplitPart> {
 
 /// Rows of train by their targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Strata {
+pub struct TargetStrata {
     /// Targets of at least the upper quartile.
     pub high: Vec<usize>,
     /// Targets of at most the lower quartile, and not high.
@@ -52,7 +52,7 @@ pub struct Strata {
     pub middle: Vec<usize>,
 }
 
-impl Strata {
+impl TargetStrata {
     /// Of targets, by quartiles (type 7).
     pub fn of(targets: &[f64]) -> Self {
         let sorted = quantile::ascending(targets);
@@ -97,7 +97,7 @@ impl Batch {
 /// come first whose last mean score is nearest to one of `cuts`, then those whose repeats vary most, then by place; `last`
 /// has mean and variance by row, and rows without come after all others. A stratum with fewer rows gives all it has.
 pub fn batch(
-    strata: &Strata,
+    strata: &TargetStrata,
     last: &[Option<(f64, f64)>],
     cuts: &[f64],
     uses: &[u32],
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn an_epoch_has_each_row_once() {
         let targets: Vec<f64> = (0..96).map(|at| f64::from(at) / 96.0).collect();
-        let strata = Strata::of(&targets);
+        let strata = TargetStrata::of(&targets);
         assert_eq!(
             (strata.high.len(), strata.low.len(), strata.middle.len()),
             (24, 24, 48)

@@ -24,7 +24,7 @@ pub use course::paired_error;
 pub use course::theil_sen;
 pub use draw::Batch;
 pub use draw::SplitPart;
-pub use draw::Strata;
+pub use draw::TargetStrata as Strata;
 pub use draw::batch;
 pub use draw::split;
 pub use loss::Constants;

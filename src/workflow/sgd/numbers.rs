@@ -29,9 +29,9 @@ use clover_stats::descent::ErrorClasses;
 use clover_stats::descent::Evaluation;
 use clover_stats::descent::Loss;
 use clover_stats::descent::LossTerms;
-use clover_stats::descent::SplitPart;
 use clover_stats::descent::Ranking;
 use clover_stats::descent::ScoredRows;
+use clover_stats::descent::SplitPart;
 use clover_stats::descent::Strata;
 use clover_stats::descent::Trigger;
 

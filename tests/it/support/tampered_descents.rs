@@ -40,7 +40,7 @@ const CASES: &[Case] = &[
     Case { name: "descent-through-a-frozen-section", rule: Some("sgd"),
            told: |tale| {
                let at = tale.cut("sgd.patch_rejected", 0);
-               tale.said_instead(at, "sgd.scored", 5)
+               tale.said_instead(at, "sgd.scored", 3)
            },
            done: "A proposal that edits a frozen section was scored on val as if it were valid." },
     Case { name: "patch-turned-down-for-nothing", rule: Some("sgd"),
