@@ -4,6 +4,7 @@
 //! computes a statistic; rules that recompute belong to `workflow`.
 
 pub mod access;
+pub mod asked;
 pub mod assumptions;
 pub mod audits;
 pub mod batteries;
@@ -48,7 +49,7 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 30,
+    version: 31,
     newest_since: 30,
     folds: FOLDS,
     row_models: &[
@@ -78,6 +79,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &releases::ApprovalRule,
         &endpoints::EndpointRule,
         &runs::rules::RunRules,
+        &asked::rules::AskedRules,
         &synths::rules::SynthRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
@@ -100,6 +102,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "access",
         reads: access::READS,
         make: || Box::<access::Access>::default(),
+    },
+    FoldEntry {
+        name: "asked",
+        reads: asked::READS,
+        make: || Box::<asked::AskedRuns>::default(),
     },
     FoldEntry {
         name: "assumptions",

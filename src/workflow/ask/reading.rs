@@ -2,6 +2,7 @@
 
 use clover_event::calls::CallOutcome;
 use clover_event::calls::TokenCounts;
+use clover_event::payload::model_calls::ANSWER_MAX;
 use serde::Deserialize;
 
 use crate::ask::AnswerFormat;
@@ -79,7 +80,11 @@ pub fn outcome_of(
     if reading.text.is_empty() {
         return unparsed("empty");
     }
-    if reading.text.len() > ANSWER_BYTES_MAX {
+    let most = match format {
+        AnswerFormat::Candidates { .. } => ANSWER_MAX,
+        _ => ANSWER_BYTES_MAX,
+    };
+    if reading.text.len() > most {
         return unparsed("oversize");
     }
     match format {
@@ -88,9 +93,11 @@ pub fn outcome_of(
             Ok(_) => unparsed("level"),
             Err(_) => unparsed("shape"),
         },
-        AnswerFormat::Json { .. } | AnswerFormat::Logprobs | AnswerFormat::Text => {
-            (CallOutcome::Answered, None)
-        }
+        // What candidates are is read by the checks of patches, and what scores are by the plan of the judge.
+        AnswerFormat::Candidates { .. }
+        | AnswerFormat::Json { .. }
+        | AnswerFormat::Logprobs
+        | AnswerFormat::Text => (CallOutcome::Answered, None),
     }
 }
 

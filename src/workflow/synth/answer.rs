@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use clover_event::payload::BlobRef;
 use clover_event::payload::MediaType;
+pub use clover_event::payload::model_calls::ANSWER_MAX;
 use clover_event::payload::rubric::SourceText;
 use clover_event::payload::synth_runs::AnswerState;
 use clover_event::payload::synth_runs::CANDIDATES_MAX;
@@ -21,8 +22,6 @@ use serde::Deserialize;
 use crate::patches::Bench;
 use crate::synth::MEDIA;
 
-/// Most bytes of an answer.
-pub const ANSWER_MAX: usize = 64 << 10;
 /// Most characters of a reason.
 const WHY_MAX: usize = 280;
 /// Most bytes of the documents of an answer together, as JSON: an event has room for no more.
