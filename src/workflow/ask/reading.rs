@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 use crate::ask::AnswerFormat;
 
+/// What an answer is called that is too long to be read.
+pub const OVERSIZE: &str = "oversize";
 /// Longest answer that is read in a closed form.
 const ANSWER_BYTES_MAX: usize = 16 << 10;
 
@@ -85,7 +87,7 @@ pub fn outcome_of(
         _ => ANSWER_BYTES_MAX,
     };
     if reading.text.len() > most {
-        return unparsed("oversize");
+        return unparsed(OVERSIZE);
     }
     match format {
         AnswerFormat::Choice { choices } => match serde_json::from_str::<Choice>(&reading.text) {

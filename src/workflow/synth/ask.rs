@@ -22,6 +22,7 @@ use crate::ask::Message;
 use crate::ask::ModelAsk;
 use crate::ask::Speaker;
 use crate::ask::called;
+use crate::ask::reading::OVERSIZE;
 use crate::ask::reading::ReplyReading;
 use crate::ask::sending::EndedCall;
 use crate::iterate::steps::BUILD;
@@ -31,8 +32,6 @@ use crate::synth::answer;
 pub const FORM: &str = "propose/1";
 /// The name of the form of answers.
 const CANDIDATES: &str = "candidates/1";
-/// What a body that is too long to be kept is called.
-const OVERSIZE: &str = "oversize";
 
 /// The instructions of `propose/1`: they never change, another text is another form.
 const INSTRUCTIONS: &str = include_str!("propose_1.txt");
