@@ -52,6 +52,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
   history/model_folds.py      what endpoints, prices and runs of judges behind HTTP change in it
   history/synth_folds.py      what runs of optimizers change in it
+  history/asked_folds.py      what runs that ask a model for something else than scores change in it
   history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/gate_folds.py       what families, manifests, units and gates change in it
   history/folds.py            the list of folds by kind
@@ -80,6 +81,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/generators.py         generators that learn from a frozen judge
   rules/endpoints.py          endpoints of models, and where texts may go
   rules/runs.py               runs of judges behind HTTP: what is held, asked, answered and paid
+  rules/asked.py              runs that ask a model for something else than scores
   rules/synths.py             runs of optimizers: what they were shown, what they returned, what was proposed
   rules/batteries.py          batteries of attacks, and exploits
   rules/reports.py            reports, whole or with reasons

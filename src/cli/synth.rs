@@ -235,11 +235,7 @@ fn go(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<View, CliError> {
 }
 
 /// A model behind HTTP writes candidates.
-fn asked(
-    ctx: &mut Ctx<'_>,
-    args: &SynthRunArgs,
-    mut terms: SynthTerms,
-) -> Result<View, CliError> {
+fn asked(ctx: &mut Ctx<'_>, args: &SynthRunArgs, mut terms: SynthTerms) -> Result<View, CliError> {
     let bench = bench::open(ctx, &args.iteration)?;
     let asks = synth_model::terms(&args.asks, &bench.ledger)?;
     let asks = asks.ok_or_else(|| CliError::usage("--endpoint is missing", RUN_HELP))?;

@@ -103,9 +103,7 @@ pub(super) fn options(of: &SynthCalls) -> String {
 /// Why a round was not answered.
 pub(super) fn stopped(view: &mut View, stop: &AskStop) {
     let (exit, why) = match (stop.reason, stop.outcome) {
-        (Some(StopReason::Interrupted), _) => {
-            (Exit::Interrupted, "somebody stopped it".to_owned())
-        }
+        (Some(StopReason::Interrupted), _) => (Exit::Interrupted, "somebody stopped it".to_owned()),
         (Some(reason @ (StopReason::Patience { .. } | StopReason::Outage { .. })), _) => {
             (Exit::TryLater, endpoint::stopped(reason))
         }
@@ -209,13 +207,20 @@ pub fn foreseen(terms: &SynthTerms, of: &SynthOutlook) -> View {
         ("view digest", facts.view_digest.to_hex()),
     ]);
     if let Some((account, left)) = &of.account {
-        let cap = of.cap.map_or_else(String::new, |cap| format!(", cap {}", dollars(cap)));
-        view.pairs([("account", format!("{account}: {} left{cap}", dollars(*left)))]);
+        let cap = of
+            .cap
+            .map_or_else(String::new, |cap| format!(", cap {}", dollars(cap)));
+        view.pairs([(
+            "account",
+            format!("{account}: {} left{cap}", dollars(*left)),
+        )]);
     }
     if let Some(run) = &facts.open_run {
         view.pairs([("goes on", format!("{run} is open"))]);
     }
-    view.sentence("Nothing was sent and nothing is on record. Later views grow by what was returned.");
+    view.sentence(
+        "Nothing was sent and nothing is on record. Later views grow by what was returned.",
+    );
     let iteration = shell::word(&of.view.iteration);
     view.next = vec![
         format!("clover synth view {iteration}"),

@@ -118,7 +118,11 @@ fn check_place(state: &State, purpose: CallPurpose, asked: &AskedModel) -> RuleA
         expected,
         "none of its classes"
     );
-    let is_asked_here = place.said.model.as_ref().is_none_or(|only| *only == asked.model);
+    let is_asked_here = place
+        .said
+        .model
+        .as_ref()
+        .is_none_or(|only| *only == asked.model);
     let expected = format!("the model that {} is registered for", asked.endpoint);
     ensure!(is_asked_here, expected, asked.model.as_str());
     Ok(())
@@ -135,7 +139,9 @@ fn check_priced(state: &State, asked: &AskedModel) -> RuleAnswer {
     }
     let provider = endpoint(state, asked)?.said.provider.as_str();
     let pin = asked.pin.as_str();
-    let newest = state.fold::<Endpoints>().price(provider, pin, PriceMode::Live);
+    let newest = state
+        .fold::<Endpoints>()
+        .price(provider, pin, PriceMode::Live);
     let newest = newest.map(|(table, _)| table);
     let word = |of: Option<&_>| of.map_or_else(String::new, ToString::to_string);
     let expected = format!("the newest prices of {pin}, {}", word(newest));
@@ -293,7 +299,10 @@ fn check_reserved(state: &State, event: &ProposedEvent<'_>, said: &BudgetReserve
     let due = awaited(state, run.purpose, &said.run);
     let (place, _) = due.required("something that was shown and is not answered yet")?;
     let is_answered = run.last_of(place).is_some_and(super::LastCall::is_final);
-    let expected = format!("an ask without an answer, as ask {place} of {} is not", said.run);
+    let expected = format!(
+        "an ask without an answer, as ask {place} of {} is not",
+        said.run
+    );
     ensure!(!is_answered, expected, "its answer");
     let within = (run.asked.cap_usd_micro, run.settled);
     money::check_room(state, said, within, event.recorded_at)

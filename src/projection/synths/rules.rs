@@ -106,12 +106,19 @@ fn check_called(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) 
     };
     let last = run.last_of(said.round.value());
     let last = last.filter(|last| last.is_final());
-    let last = last.required(&format!("a call of round {} that came to its end", said.round))?;
+    let last = last.required(&format!(
+        "a call of round {} that came to its end",
+        said.round
+    ))?;
     let call = said.call.required("the call that gave the answer")?;
     let expected = format!("the call of round {}, {}", said.round, last.call);
     ensure!(call == last.call, expected, call.to_string());
     let refs = event.event.header.refs.contains(&call);
-    ensure!(refs, format!("the call {call} among its references"), "none");
+    ensure!(
+        refs,
+        format!("the call {call} among its references"),
+        "none"
+    );
     let expected = "the text of its call as the answer, byte for byte";
     ensure!(
         said.answer == last.text,

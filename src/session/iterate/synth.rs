@@ -274,7 +274,11 @@ pub fn stop(
         iteration: bench.id.clone(),
         run: name.to_owned(),
     })?;
-    synth_ask::freed(bench, ports, &bench.record.synths[place].opened.said.run.clone())?;
+    synth_ask::freed(
+        bench,
+        ports,
+        &bench.record.synths[place].opened.said.run.clone(),
+    )?;
     ended(bench, ports, place, SynthEnd::Person)?;
     Ok(bench.record.synths[place].clone())
 }

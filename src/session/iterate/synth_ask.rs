@@ -273,7 +273,9 @@ impl RoundAsk<'_> {
         let Some(hold) = &of.hold else {
             return Ok(true);
         };
-        let owed = of.cost_since.saturating_add(self.bound.saturating_mul(maybe));
+        let owed = of
+            .cost_since
+            .saturating_add(self.bound.saturating_mul(maybe));
         let amount = owed.saturating_sub(of.settled_since).max(hold.amount);
         let Some(next) = self.hold(&of, (hold.amount, amount)) else {
             return Ok(false);

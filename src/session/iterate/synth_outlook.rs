@@ -90,8 +90,7 @@ pub fn outlook(
         None => terms.rounds.value(),
     };
     let name = said.map_or_else(|| synth::next_name(bench), |said| Ok(said.run.clone()))?;
-    let (request, bound) =
-        synth_ask::request(&asked, (&name, 0), (&bytes, wire), money.as_ref())?;
+    let (request, bound) = synth_ask::request(&asked, (&name, 0), (&bytes, wire), money.as_ref())?;
     let length = request.body.len() as u64;
     let input = (length * 10 / BYTES_PER_TEN_TOKENS).saturating_mul(asks);
     let output = asked.max_output_tokens.value() / OUTPUT_SHARE;

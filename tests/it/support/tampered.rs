@@ -90,7 +90,7 @@ pub fn written() -> &'static [Sample] {
 }
 
 /// Who makes samples, in the order in which they are listed.
-const MAKERS: [fn() -> Vec<Sample>; 33] = [
+const MAKERS: [fn() -> Vec<Sample>; 34] = [
     of_lines,
     super::tampered_iterations::all,
     super::tampered_gates::all,
@@ -121,6 +121,7 @@ const MAKERS: [fn() -> Vec<Sample>; 33] = [
     super::tampered_endpoints::all,
     super::tampered_runs::all,
     super::tampered_synths::all,
+    super::tampered_asked::all,
     super::tampered_scales::all,
     super::tampered_tainted::all,
     super::tampered_held::all,
