@@ -229,7 +229,7 @@ def settled_problem(state, e, data):
     return None
 
 
-def returned_problem(state, e, data):
+def called_problem(state, e, data):
     """An answer of a model behind HTTP names the call that gave it, and is its text; an answer of anybody else names none."""
     run = state.asked_runs.get(data["run"])
     if run is None:

@@ -7,7 +7,7 @@ from formats.limits import Refused
 from formats.plain_yaml import Unsure, read_yaml
 from history.records import Decisions
 from history.synth_folds import open_run
-from rules import asked
+from rules.asked import called_problem, model_problem
 from rules.iterations import live_iteration
 from rules.patches import diff_of_edits, needs_answers, patch_document
 from rules.rubrics import code_length, families_of, rubric_problem
@@ -85,7 +85,7 @@ def opened_problem(state, e):
         return "a live key in role optimizer", e.data["key"]
     if state.asks("own_names") and is_own_name(e.data["model"]) != (e.data["optimizer"] == "cards"):
         return "the name of a built-in optimizer exactly where it writes the candidates", e.data["model"]
-    problem = asked.model_problem(e.data)
+    problem = model_problem(e.data)
     if problem:
         return problem
     if e.data["key"] in state.judged:
@@ -126,7 +126,7 @@ def returned_problem(state, e, run):
         return "synth.asked of its round first", "none"
     if e.data["round"] != run.returned:
         return "round %d" % run.returned, str(e.data["round"])
-    problem = asked.returned_problem(state, e, e.data)
+    problem = called_problem(state, e, e.data)
     if problem:
         return problem
     if "call" not in e.data and ("answer" in e.data) != (e.data["state"] != "oversize"):

@@ -253,7 +253,7 @@ impl Tale {
             "ask": digest("ask"), "attempts": [{"class": "ok", "ms": 9, "status": 200}], "bound_usd_micro": 1_000,
             "build": "clover 0.1.0", "cost_usd_micro": 390, "hold": "it-3-1/0", "model_returned": "m-1", "nth": nth,
             "outcome": outcome, "place": 0, "purpose": "propose", "run": "it-3-1", "shown": digest("view"),
-            "response": {"blake3": digest("a body"), "bytes": 9, "media": "application/json"}, "text": text,
+            "response": text, "text": text,
             "tokens": {"cache_read": 1_024, "cache_write": 0, "input": 686, "output": 96, "reasoning": 0}, "usage": "ok",
         });
         if outcome != "answered" {
