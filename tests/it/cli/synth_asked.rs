@@ -141,7 +141,7 @@ fn a_scripted_model_that_breaks_every_rule_is_on_record_with_its_codes_and_is_bi
     assert_eq!(desk.replayed("")["gone"], 0);
     let report = desk.ok("report experiment --format json").out;
     assert!(
-        report.contains("m-1-2026-01-15 at sim"),
+        report.contains("calls of models for $0.00"),
         "the report says which model wrote patches"
     );
 }
