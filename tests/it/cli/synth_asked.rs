@@ -1,18 +1,26 @@
 //! `clover synth run --endpoint`: a model behind HTTP writes candidates. A double plays it by a script; nothing leaves the machine.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use clover::model::simulate::Double;
+use clover::num::draws::Draws;
+use clover::workflow::simulate::shipped::shipped as shipped_rows;
 use serde_json::Value;
 use serde_json::json;
 
 use super::Desk;
 use super::Ran;
 use super::endpoints::double;
+use super::killed::Home;
+use super::live_runs::said;
 use super::shipped;
 use super::synth::carded;
 use super::synth::codes;
 use super::synth::count;
 use super::synth::penalty;
 use super::synth::yaml;
+use crate::support::child;
 
 const PRICES: &str = "provider,model,mode,input,output,cache_read,cache_write
 example,m-1-2026-01-15,live,0.25,2,0.025,
@@ -223,4 +231,73 @@ fn a_model_is_asked_only_where_aggregates_may_go_by_whoever_may_pay() {
     let words: Vec<&str> = other.split(' ').collect();
     desk.refused(&words, 11, &["judges"]);
     assert_eq!(of.billed().len(), 0);
+}
+
+/// Given a model that takes its time; when a run is killed at random moments and started again, until it ends; then each round has
+/// one answer, and what the run was charged covers what was billed.
+#[test]
+fn a_run_of_a_model_that_is_killed_asks_each_round_once_and_pays_for_what_it_may_have_sent() {
+    let slow = |yamls: &[String]| json!({"text": text(yamls), "delay_ms": 40});
+    let (mut desk, _) = carded(|_| ());
+    let good = slow(&[penalty("good-1", "0.02")]);
+    let lines: Vec<String> = [json!({"do": good}).to_string()].into();
+    let of = double(&lines.join("\n"), None);
+    priced(&mut desk, &of, 1_000_000);
+    let home = Home(desk.folder.path());
+    let words: Vec<&str> = RUN.split(' ').filter(|word| *word != "--json").collect();
+    let kills = if child::slow() { 40 } else { 1 };
+    let mut draws = Draws::of([5; 32], 0);
+    for _ in 0..kills {
+        let mut command = home.command(&words);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut run = command.spawn().unwrap();
+        let millis = 40 + u64::try_from(draws.below(400)).unwrap();
+        std::thread::sleep(Duration::from_millis(millis));
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+    home.ok(&words);
+    let calls = said(&home, "model_call.recorded");
+    let returned = said(&home, "synth.returned");
+    let answered = calls.iter().filter(|of| of["outcome"] == "answered");
+    assert_eq!(answered.count(), returned.len(), "{calls:#?}");
+    let settled: u64 = said(&home, "budget.settled")
+        .iter()
+        .map(|of| of["amount"].as_u64().unwrap())
+        .sum();
+    assert!(settled >= billed(&of), "{settled} of {}", billed(&of));
+    assert_eq!(said(&home, "synth.stopped")[0]["reason"], "duplicates");
+    let verify: &[&str] = if child::slow() {
+        &["verify", "--recompute"]
+    } else {
+        &["verify"]
+    };
+    home.ok(verify);
+}
+
+#[test]
+fn a_view_with_the_words_of_a_row_is_not_sent() {
+    let [mended, _] = shipped_rows();
+    let files = mended.files();
+    let file = files.iter().find(|of| of.path.starts_with("responses/"));
+    let line = file.unwrap().bytes.split(|byte| *byte == b'\n').next();
+    let row: Value = serde_json::from_slice(line.unwrap()).unwrap();
+    let words: String = row["response"].as_str().unwrap().chars().take(60).collect();
+    let topics = json!([words.trim()]);
+    let (mut desk, _) = carded(|plan| plan["iteration"]["design"]["topics"] = topics);
+    let of = double(&script(&[]), None);
+    priced(&mut desk, &of, 1_000_000);
+    for more in ["--dry-run", "--rounds 1"] {
+        let ran = desk.run(&format!("{RUN} {more}"));
+        assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
+        assert!(
+            ran.err.contains("words of a text of the row"),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(
+        (of.billed().len(), count(&mut desk, "budget.reserved")),
+        (0, 0)
+    );
 }
