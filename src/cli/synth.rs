@@ -49,8 +49,7 @@ pub(super) enum Verb {
     /// Let an optimizer write patches from cards alone; a run that was cut goes on
     #[command(
         override_usage = "clover synth run [OPTIONS] <ITERATION> [-- COMMAND]",
-        after_help = "Exit 130: somebody stopped it, and the same command goes on.\n\nExample:\n  \
-                      clover synth run it-1 --optimizer 'python3 optimizer.py' --rounds 3"
+        after_help = "Example:\n  clover synth run it-1 --optimizer 'python3 optimizer.py' --rounds 3"
     )]
     Run(Box<SynthRunArgs>),
     /// What an optimizer would be shown now, byte for byte; nothing is recorded

@@ -39,13 +39,13 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "MODEL", requires = "endpoint")]
     pub model: Option<String>,
     /// The model that has to answer, where it names itself otherwise
-    #[arg(long, value_name = "MODEL", requires = "endpoint")]
+    #[arg(long, value_name = "MODEL", requires = "endpoint", hide = true)]
     pub pin: Option<String>,
     /// The account that pays
     #[arg(long, value_name = "ID", requires = "endpoint")]
     pub account: Option<String>,
     /// The most that the run may cost, in dollars
-    #[arg(long, value_name = "X", requires = "endpoint")]
+    #[arg(long, value_name = "X", requires = "endpoint", hide = true)]
     pub cap_usd: Option<String>,
     /// Most tokens of an answer
     #[arg(long, value_name = "N", requires = "endpoint", default_value_t = OUTPUT_USUAL, hide = true)]
@@ -60,7 +60,7 @@ pub(super) struct ModelArgs {
     #[arg(long, requires = "endpoint")]
     pub dry_run: bool,
     /// Do not ask before more than a dollar
-    #[arg(long, requires = "endpoint")]
+    #[arg(long, requires = "endpoint", hide = true)]
     pub yes: bool,
 }
 

@@ -10,6 +10,7 @@ use crate::event::payload::synth_runs::LeakTest;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::State;
+use crate::num::Count;
 use crate::projection::asked::AskedRuns;
 use crate::session::iterate::synth::SynthTerms;
 use crate::session::iterate::synth_ask::AskStop;
@@ -60,7 +61,7 @@ pub fn calls(state: &State, run: &RunId) -> Option<SynthCalls> {
         settled_usd_micro: of.settled,
         held_usd_micro: of.hold.as_ref().map_or(0, |hold| hold.amount),
         account: of.asked.account.as_ref().map(ToString::to_string),
-        cap_usd_micro: of.asked.cap_usd_micro.map(|cap| cap.value()),
+        cap_usd_micro: of.asked.cap_usd_micro.map(Count::value),
     })
 }
 

@@ -138,6 +138,12 @@ fn named_at(request: &[u8], name: &str) -> Option<usize> {
     String::from_utf8_lossy(request).find(&described)
 }
 
+/// What a script has the model say; no candidates where it says nothing.
+fn said(fault: &Fault) -> String {
+    let none = || json!({"candidates": []}).to_string();
+    fault.text.clone().unwrap_or_else(none)
+}
+
 /// The answer to a request that was asked `asked` times before.
 pub(super) fn answer(
     (dialect, path): (Dialect, &str),
@@ -164,10 +170,7 @@ pub(super) fn answer(
     };
     let level = wanted.levels.get(number(1) % wanted.levels.len().max(1));
     let (text, cut) = match wanted.choices.len() {
-        _ if is_said => {
-            let none = || json!({"candidates": []}).to_string();
-            (fault.text.clone().unwrap_or_else(none), false)
-        }
+        _ if is_said => (said(fault), false),
         _ if level.is_some() => {
             let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
             let level = json!(level.copied().unwrap_or_default());
