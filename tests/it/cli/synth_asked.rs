@@ -91,7 +91,7 @@ fn a_scripted_model_that_breaks_every_rule_is_on_record_with_its_codes_and_is_bi
             same.clone(),
         ]),
         json!({"text": "I would raise the penalty."}),
-        says(&[same.clone()]),
+        says(std::slice::from_ref(&same)),
         json!({"text": "{\"candidates\":[", "stop": "limit"}),
         json!({"text": "I cannot help with that.", "stop": "refusal"}),
     ];

@@ -122,8 +122,7 @@ const CASES: &[Case] = &[
     Case { name: "program-that-names-a-call", rule: Some("synth"),
            told: |tale| {
                tale.of.begun();
-               let at = tale.of.returned(0, &[CONCISE], |data| data["call"] = digest("a call").into());
-               at
+               tale.of.returned(0, &[CONCISE], |data| data["call"] = digest("a call").into())
            },
            done: "A program of this machine answered, and its answer names a call of a model." },
     Case { name: "optimizer-ended-beside-a-hold", rule: Some("hold"),
