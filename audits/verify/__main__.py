@@ -52,6 +52,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
   history/model_folds.py      what endpoints, prices and runs of judges behind HTTP change in it
   history/synth_folds.py      what runs of optimizers change in it
+  history/asked_folds.py      what runs that ask a model for something else than scores change in it
   history/sgd_folds.py        what runs that lower the loss of a prompt change in it
   history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/gate_folds.py       what families, manifests, units and gates change in it
@@ -81,6 +82,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/generators.py         generators that learn from a frozen judge
   rules/endpoints.py          endpoints of models, and where texts may go
   rules/runs.py               runs of judges behind HTTP: what is held, asked, answered and paid
+  rules/asked.py              runs that ask a model for something else than scores
   rules/synths.py             runs of optimizers: what they were shown, what they returned, what was proposed
   rules/sgd_lexicon.py        how strongly sentences of a prompt bind its judge
   rules/sgd_patch.py          whether a step may take a patch of a prompt

@@ -164,7 +164,7 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
 }
 
 /// The most that the run may cost, in millionths of a dollar.
-fn cap(text: &str) -> Result<Count, CliError> {
+pub(super) fn cap(text: &str) -> Result<Count, CliError> {
     let micro = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
     let micro = micro.and_then(|(micro, _)| u64::try_from(micro.value()).ok());
     let count = micro.filter(|of| *of > 0).and_then(Count::new);

@@ -110,6 +110,7 @@ mod status;
 mod submit;
 mod sync;
 mod synth;
+mod synth_model;
 mod top;
 mod transport;
 mod transport_environments;

@@ -9,21 +9,30 @@ use crate::cli::iterate::bench;
 use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
 use crate::cli::key;
+use crate::cli::synth_model;
+use crate::cli::synth_model::ModelArgs;
 use crate::event::id::IterationId;
+use crate::event::id::Text;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::synth_runs::OptimizerKind;
 use crate::ground::process::Child;
 use crate::ground::process::Heard;
+use crate::ground::shell;
 use crate::ledger::State;
+use crate::model::dialect;
 use crate::num::Count;
 use crate::projection::synths::Synths;
 use crate::session::iterate::Bench;
 use crate::session::iterate::IterationError;
 use crate::session::iterate::synth;
+use crate::session::iterate::synth::Answering;
 use crate::session::iterate::synth::SynthTerms;
-use crate::view::Exit;
+use crate::session::iterate::synth_ask::ModelSender;
+use crate::session::iterate::synth_outlook;
 use crate::view::View;
 use crate::view::synth as views;
+use crate::view::synth_asked as asked_views;
+use crate::workflow::ask::dispatch::DispatchRules;
 use crate::workflow::judge::command;
 use crate::workflow::synth::Optimizer;
 use crate::workflow::synth::cards;
@@ -40,10 +49,9 @@ pub(super) enum Verb {
     /// Let an optimizer write patches from cards alone; a run that was cut goes on
     #[command(
         override_usage = "clover synth run [OPTIONS] <ITERATION> [-- COMMAND]",
-        after_help = "Exit 130: somebody stopped it, and the same command goes on.\n\nExample:\n  \
-                      clover synth run it-1 --optimizer 'python3 optimizer.py' --rounds 3"
+        after_help = "Example:\n  clover synth run it-1 --optimizer 'python3 optimizer.py' --rounds 3"
     )]
-    Run(SynthRunArgs),
+    Run(Box<SynthRunArgs>),
     /// What an optimizer would be shown now, byte for byte; nothing is recorded
     #[command(after_help = "Example:\n  clover synth view it-1")]
     View(SynthViewArgs),
@@ -55,7 +63,7 @@ pub(super) enum Verb {
     List,
     /// End a run that is open; nothing that it returned is proposed
     #[command(after_help = "Example:\n  clover synth stop it-1-1")]
-    Stop(SynthShowArgs),
+    Stop(SynthStopArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +95,8 @@ pub(super) struct SynthRunArgs {
     #[arg(long, value_name = "KEY")]
     pub requester: Option<String>,
     #[command(flatten)]
+    pub asks: ModelArgs,
+    #[command(flatten)]
     pub program: Program,
 }
 
@@ -104,6 +114,15 @@ pub(super) struct SynthViewArgs {
 pub(super) struct SynthShowArgs {
     /// The run
     pub run: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SynthStopArgs {
+    /// The run
+    pub run: String,
+    /// Do not ask before what is held for it is charged
+    #[arg(long)]
+    pub yes: bool,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
@@ -163,49 +182,94 @@ fn can_ask(bench: &Bench, program: &Program) -> bool {
     port == Some(JudgePort::Builtin) || !program.command.is_empty()
 }
 
+/// A program of people's own, with the words that say which.
+fn program(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<(Text, OptimizerProgram), CliError> {
+    let words = args.optimizer.split_whitespace().map(str::to_owned);
+    let words: Vec<String> = words.collect();
+    let files = program::digest(ctx, "optimizer", &words)?;
+    let name = key::text("optimizer", &args.optimizer)?;
+    let model = command::model(&name, files.as_ref());
+    let asked = OptimizerProgram {
+        command: words,
+        folder: ctx.folder().to_owned(),
+        limit: Duration::from_secs(args.program.timeout.max(PATIENCE)),
+    };
+    Ok((model, asked))
+}
+
 fn go(ctx: &mut Ctx<'_>, args: &SynthRunArgs) -> Result<View, CliError> {
     let (k, rounds) = (count("-k", args.k)?, count("--rounds", args.rounds)?);
     let dev_calls = args
         .dev_calls
         .map(|of| count("--dev-calls", of))
         .transpose()?;
-    let (optimizer, model, mut asked): (_, _, Box<dyn Optimizer>) = if args.optimizer == "cards" {
-        let model = key::text("optimizer", cards::NAME)?;
-        (OptimizerKind::Cards, model, Box::new(cards::Cards))
-    } else {
-        let words = args.optimizer.split_whitespace().map(str::to_owned);
-        let words: Vec<String> = words.collect();
-        let files = program::digest(ctx, "optimizer", &words)?;
-        let name = key::text("optimizer", &args.optimizer)?;
-        let model = command::model(&name, files.as_ref());
-        let asked = OptimizerProgram {
-            command: words,
-            folder: ctx.folder().to_owned(),
-            limit: Duration::from_secs(args.program.timeout.max(PATIENCE)),
-        };
-        (OptimizerKind::Command, model, Box::new(asked))
-    };
-    let mut bench = bench::open(ctx, &args.iteration)?;
-    let terms = SynthTerms {
+    let mut terms = SynthTerms {
         dev_calls,
         k,
-        model,
-        optimizer,
+        model: key::text("optimizer", cards::NAME)?,
+        optimizer: OptimizerKind::Cards,
         rounds,
-        can_ask: can_ask(&bench, &args.program),
+        can_ask: false,
         again: args.again,
+        asks: None,
+        yes: args.asks.yes,
     };
+    if args.asks.endpoint.is_some() {
+        return asked(ctx, args, terms);
+    }
+    let mut optimizer: Box<dyn Optimizer> = if args.optimizer == "cards" {
+        Box::new(cards::Cards)
+    } else {
+        let (model, asked) = program(ctx, args)?;
+        (terms.optimizer, terms.model) = (OptimizerKind::Command, model);
+        Box::new(asked)
+    };
+    let bench = bench::open(ctx, &args.iteration)?;
+    ran(
+        ctx,
+        args,
+        (bench, terms),
+        &mut Answering::Program(optimizer.as_mut()),
+    )
+}
+
+/// A model behind HTTP writes candidates.
+fn asked(ctx: &mut Ctx<'_>, args: &SynthRunArgs, mut terms: SynthTerms) -> Result<View, CliError> {
+    let bench = bench::open(ctx, &args.iteration)?;
+    let asks = synth_model::terms(&args.asks, &bench.ledger)?;
+    let asks = asks.ok_or_else(|| CliError::usage("--endpoint is missing", RUN_HELP))?;
+    let place = synth_model::place(&bench.ledger, &asks.endpoint)?;
+    let wire = dialect::wire(place.dialect);
+    (terms.optimizer, terms.model) = (OptimizerKind::Endpoint, synth_model::name(&asks)?);
+    terms.asks = Some(asks);
+    if args.asks.dry_run {
+        let of = synth_outlook::outlook(&bench, &terms, wire)?;
+        return Ok(asked_views::foreseen(&terms, &of));
+    }
+    let mut desk = synth_model::desk(ctx, &place, &args.asks)?;
+    let sender = ModelSender {
+        desk: &mut desk,
+        rules: DispatchRules::default(),
+        wire,
+    };
+    ran(ctx, args, (bench, terms), &mut Answering::Model(sender))
+}
+
+fn ran(
+    ctx: &mut Ctx<'_>,
+    args: &SynthRunArgs,
+    (mut bench, mut terms): (Bench, SynthTerms),
+    answering: &mut Answering<'_>,
+) -> Result<View, CliError> {
+    terms.can_ask = can_ask(&bench, &args.program);
     let ports = &mut ctx
         .ports()
+        .with_consent(args.asks.yes, "the same command with")
         .with_program(&args.program)
         .with_optimizer(args.requester.as_ref())
         .with_interrupts()?;
-    let outcome = synth::run(&mut bench, ports, &terms, asked.as_mut())?;
-    let mut view = views::ran(&bench.record, &outcome);
-    if outcome.is_cut {
-        view.exit = Exit::Interrupted;
-    }
-    Ok(view)
+    let outcome = synth::run(&mut bench, ports, &terms, answering)?;
+    Ok(views::ran(&bench.record, &outcome, bench.ledger.state()))
 }
 
 fn view(ctx: &mut Ctx<'_>, args: &SynthViewArgs) -> Result<View, CliError> {
@@ -225,7 +289,7 @@ fn show(ctx: &mut Ctx<'_>, args: &SynthShowArgs) -> Result<View, CliError> {
         iteration: id.clone(),
         run: args.run.clone(),
     })?;
-    Ok(views::run(&record, run))
+    Ok(views::run(&record, run, at.state(&ledger)))
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
@@ -233,10 +297,12 @@ fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     Ok(views::list(at.state(&ledger)))
 }
 
-fn stop(ctx: &mut Ctx<'_>, args: &SynthShowArgs) -> Result<View, CliError> {
+fn stop(ctx: &mut Ctx<'_>, args: &SynthStopArgs) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_write(ctx)?;
     let id = iteration_of(ledger.state(), &args.run)?;
     let mut bench = Bench::new(home, ledger, id)?;
-    let run = synth::stop(&mut bench, &mut ctx.ports(), &args.run)?;
-    Ok(views::run(&bench.record, &run))
+    let again = format!("clover synth stop {}", shell::word(&args.run));
+    let mut ports = ctx.ports().with_consent(args.yes, again);
+    let run = synth::stop(&mut bench, &mut ports, &args.run)?;
+    Ok(views::run(&bench.record, &run, bench.ledger.state()))
 }

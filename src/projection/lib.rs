@@ -4,6 +4,7 @@
 //! computes a statistic; rules that recompute belong to `workflow`.
 
 pub mod access;
+pub mod asked;
 pub mod assumptions;
 pub mod audits;
 pub mod batteries;
@@ -79,6 +80,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &releases::ApprovalRule,
         &endpoints::EndpointRule,
         &runs::rules::RunRules,
+        &asked::rules::AskedRules,
         &synths::rules::SynthRule,
         &sgd::rules::SgdRule,
         &batteries::BatteryRule,
@@ -102,6 +104,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "access",
         reads: access::READS,
         make: || Box::<access::Access>::default(),
+    },
+    FoldEntry {
+        name: "asked",
+        reads: asked::READS,
+        make: || Box::<asked::AskedRuns>::default(),
     },
     FoldEntry {
         name: "assumptions",

@@ -44,6 +44,7 @@ pub mod shared;
 pub mod slate;
 pub mod split;
 pub mod stage;
+mod tariff;
 pub mod texts;
 pub mod unread;
 pub mod waivers;

@@ -72,6 +72,7 @@ pub mod status;
 pub mod surroundings;
 pub mod sync;
 pub mod synth;
+pub mod synth_asked;
 mod table;
 pub mod taken_in;
 pub mod text;

@@ -69,6 +69,7 @@ use crate::view::status;
 use crate::view::surroundings;
 use crate::view::sync;
 use crate::view::synth;
+use crate::view::synth_asked;
 use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
@@ -322,7 +323,7 @@ shapes! {
     "submit": signed::SubmissionFacts;
     "sync": sync::PublisherSync | sync::ReaderSync;
     "synth list": synth::SynthList;
-    "synth run": synth::SynthRunShown;
+    "synth run": synth::SynthRunShown | synth_asked::SynthOutlookShown;
     "synth show": synth::SynthRunShown;
     "synth stop": synth::SynthRunShown;
     "synth view": synth::ShownView;

@@ -7,6 +7,8 @@ use crate::event::id::IterationId;
 use crate::event::payload::custody::Separation;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
+use crate::projection::asked::AskedRun;
+use crate::projection::asked::AskedRuns;
 use crate::projection::assumptions::Standing;
 use crate::projection::runs::ModelRun;
 use crate::projection::runs::ModelRuns;
@@ -21,6 +23,7 @@ use crate::view::budget;
 use crate::view::budget::AccountRow;
 use crate::view::experiment;
 use crate::view::experiment::ExperimentRow;
+use crate::view::judge_ask::dollars;
 use crate::view::text::thousands;
 use crate::workflow::judge::command;
 
@@ -143,11 +146,18 @@ pub struct OpenSynthRow {
     pub rounds: u64,
     /// The entry that opened it.
     pub opened_seq: u64,
+    /// What it holds of an account, in millionths of a dollar.
+    pub held_usd_micro: u64,
+    /// What it was charged, in millionths of a dollar.
+    pub settled_usd_micro: u64,
 }
 
 impl OpenSynthRow {
-    fn of(run: &SynthRun) -> Self {
+    fn of(run: &SynthRun, asked: Option<&AskedRun>) -> Self {
+        let hold = asked.and_then(|of| of.hold.as_ref());
         Self {
+            held_usd_micro: hold.map_or(0, |hold| hold.amount),
+            settled_usd_micro: asked.map_or(0, |of| of.settled),
             run: run.said.run.to_string(),
             iteration: run.said.iteration.clone(),
             optimizer: run.said.model.as_str().to_owned(),
@@ -233,7 +243,9 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
         open_synths: {
             let runs = state.fold::<Synths>().by_id.values();
             let open = runs.filter(|of| of.end.is_none());
-            open.map(OpenSynthRow::of).collect()
+            let asked = &state.fold::<AskedRuns>().by_id;
+            open.map(|of| OpenSynthRow::of(of, asked.get(&of.said.run)))
+                .collect()
         },
         failing: {
             let failing = failing.iter().map(|of| FailingRow {
@@ -299,7 +311,15 @@ fn doubts(facts: &Status, state: &State) -> Vec<(&'static str, String)> {
     let synths = facts.open_synths.iter();
     let synths = synths.map(|of| {
         let optimizer = command::name(&of.optimizer);
-        format!("{} of {optimizer} is open in {}", of.run, of.iteration)
+        let held = if of.held_usd_micro > 0 {
+            format!(" and holds {}", dollars(of.held_usd_micro))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} of {optimizer} is open in {}{held}",
+            of.run, of.iteration
+        )
     });
     let lines = [
         ("runs", runs.collect()),

@@ -23,8 +23,12 @@ use crate::projection::synths::Synths;
 use crate::projection::synths::is_passing;
 use crate::rubric::Patch;
 use crate::session::iterate::synth;
+use crate::session::iterate::synth::SynthCut;
 use crate::session::iterate::synth::SynthOutcome;
+use crate::view::Exit;
 use crate::view::View;
+use crate::view::synth_asked;
+use crate::view::synth_asked::SynthCalls;
 use crate::workflow::judge::command;
 use crate::workflow::synth::progress::Progress;
 use crate::workflow::synth::view::OptimizerView;
@@ -81,6 +85,8 @@ pub struct SynthRunShown {
     pub proposed: Vec<PatchId>,
     /// Other runs of the iteration.
     pub other_runs: u64,
+    /// Calls of the model that writes candidates; `null` where a program of this machine does.
+    pub asked: Option<SynthCalls>,
 }
 
 /// What an optimizer is shown, and what was looked through.
@@ -152,7 +158,7 @@ fn candidate(progress: &Progress<'_>, round: usize, of: &SynthCandidate) -> Retu
     }
 }
 
-fn facts(record: &IterationRecord, run: &SynthRecord) -> SynthRunShown {
+fn facts(record: &IterationRecord, run: &SynthRecord, state: &State) -> SynthRunShown {
     let said = &run.opened.said;
     let progress = Progress::of(record, run, u64::MAX);
     let answers = run.returned.iter().enumerate();
@@ -179,6 +185,7 @@ fn facts(record: &IterationRecord, run: &SynthRecord) -> SynthRunShown {
         end: run.stopped.as_ref().map(|of| of.said.reason),
         proposed: mine.map(|of| of.patch.clone()).collect(),
         other_runs: (record.synths.len() as u64).saturating_sub(1),
+        asked: synth_asked::calls(state, &said.run),
     }
 }
 
@@ -212,6 +219,9 @@ fn goes_on(facts: &SynthRunShown, optimizer: OptimizerKind) -> String {
         let program = command::name(&facts.optimizer);
         words.push(format!("--optimizer {}", shell::word(program)));
     }
+    if let Some(asked) = &facts.asked {
+        words.push(synth_asked::options(asked));
+    }
     if facts.k != synth::K {
         words.push(format!("-k {}", facts.k));
     }
@@ -222,8 +232,8 @@ fn goes_on(facts: &SynthRunShown, optimizer: OptimizerKind) -> String {
 }
 
 /// One run.
-pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
-    let facts = facts(record, run);
+pub fn run(record: &IterationRecord, run: &SynthRecord, state: &State) -> View {
+    let facts = facts(record, run, state);
     let mut view = View::of(&facts);
     view.pairs([
         ("run", facts.run.to_string()),
@@ -241,6 +251,9 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
         ("proposed", names(&facts.proposed)),
         ("other runs", facts.other_runs.to_string()),
     ]);
+    if let Some(asked) = &facts.asked {
+        view.pairs(synth_asked::pairs(asked));
+    }
     if !facts.candidates.is_empty() {
         let rows = facts.candidates.iter().map(|of| {
             let state = match (of.code, of.passes) {
@@ -261,7 +274,7 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
     }
     if facts.unread > 0 {
         view.sentence(format!(
-            "{} of {} answers were none: an optimizer prints one line of JSON with candidates, and nothing else (schema/SYNTHESIS.md).",
+            "{} of {} answers were none: an optimizer gives JSON with candidates, and nothing else (schema/SYNTHESIS.md).",
             facts.unread, facts.rounds
         ));
     }
@@ -285,12 +298,16 @@ pub fn run(record: &IterationRecord, run: &SynthRecord) -> View {
 }
 
 /// A run that went on.
-pub fn ran(record: &IterationRecord, outcome: &SynthOutcome) -> View {
-    let mut view = run(record, &outcome.run);
-    if outcome.is_cut {
-        view.sentence("It was cut; the same command goes on where it stopped.");
-    } else if outcome.is_resumed {
-        view.sentence("It had been opened before.");
+pub fn ran(record: &IterationRecord, outcome: &SynthOutcome, state: &State) -> View {
+    let mut view = run(record, &outcome.run, state);
+    match &outcome.cut {
+        Some(SynthCut::Person) => {
+            view.exit = Exit::Interrupted;
+            view.sentence("It was cut; the same command goes on where it stopped.");
+        }
+        Some(SynthCut::Ask(stop)) => synth_asked::stopped(&mut view, stop),
+        None if outcome.is_resumed => view.sentence("It had been opened before."),
+        None => {}
     }
     view
 }

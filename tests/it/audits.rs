@@ -23,6 +23,7 @@ use crate::support::samples;
 use crate::support::sequenced;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
+use crate::support::tampered_asked;
 use crate::support::tampered_chosen;
 use crate::support::tampered_claims;
 use crate::support::tampered_descents;
@@ -205,6 +206,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         .chain(tampered_endpoints::all())
         .chain(tampered_runs::all())
         .chain(tampered_synths::all())
+        .chain(tampered_asked::all())
         .chain(tampered_descents::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);

@@ -351,13 +351,23 @@ fn fields(kind: Kind) -> Fields {
             must("settled_usd_micro", count(0).boxed()),
         ],
         Kind::SynthOpened => vec![
+            may(
+                "asked",
+                (id(), free_text(), count(1))
+                    .prop_map(|(endpoint, model, most)| {
+                        json!({"account": endpoint, "cap_usd_micro": most, "endpoint": endpoint, "form": "propose/1",
+                            "max_output_tokens": most, "model": model, "pin": model, "prices": endpoint,
+                            "seeded": true})
+                    })
+                    .boxed(),
+            ),
             must("build", free_text().boxed()),
             must("dev_calls", count(0).boxed()),
             must("iteration", id().boxed()),
             must("k", count(0).boxed()),
             must("key", hex().boxed()),
             must("model", free_text().boxed()),
-            must("optimizer", word(&["cards", "command"]).boxed()),
+            must("optimizer", word(&["cards", "command", "endpoint"]).boxed()),
             must("rounds", count(0).boxed()),
             must("run", id().boxed()),
         ],
@@ -379,6 +389,7 @@ fn fields(kind: Kind) -> Fields {
         ],
         Kind::SynthReturned => vec![
             may("answer", blob().boxed()),
+            may("call", hex().boxed()),
             must(
                 "candidates",
                 (hex(), free_text())
@@ -597,6 +608,38 @@ fn fields(kind: Kind) -> Fields {
             must("run", id().boxed()),
             may("score_micro", micro().boxed()),
             must("texts", texts().boxed()),
+            may(
+                "tokens",
+                count(0)
+                    .prop_map(|of| json!({"cache_read": of, "cache_write": of, "input": of, "output": of, "reasoning": of}))
+                    .boxed(),
+            ),
+            must("usage", word(&["absent", "ok", "suspect"]).boxed()),
+        ],
+        Kind::ModelCallRecorded => vec![
+            must("ask", hex().boxed()),
+            must(
+                "attempts",
+                count(0)
+                    .prop_map(|ms| json!([{"class": "ok", "ms": ms, "status": 200}]))
+                    .boxed(),
+            ),
+            must("bound_usd_micro", count(0).boxed()),
+            must("build", free_text().boxed()),
+            must("cost_usd_micro", count(0).boxed()),
+            may("detail", free_text().boxed()),
+            may("fingerprint", free_text().boxed()),
+            may("hold", free_text().boxed()),
+            may("model_returned", free_text().boxed()),
+            must("nth", count(0).boxed()),
+            must("outcome", word(&["answered", "refused"]).boxed()),
+            must("place", count(0).boxed()),
+            may("provider_request", free_text().boxed()),
+            must("purpose", word(&["propose"]).boxed()),
+            may("response", blob().boxed()),
+            must("run", id().boxed()),
+            must("shown", hex().boxed()),
+            may("text", blob().boxed()),
             may(
                 "tokens",
                 count(0)

@@ -4,7 +4,7 @@ from formats.fields import (
     Optional, ROLES, base_url, boolean, choice, encoded, hex64, ident, integer, listing, number, one_of, origin,
     probability, recipient, record, role_set, string, targets, text, timestamp, vkey)
 from events.shapes import (
-    ANCHORS, ANCHOR_ROWS, APART, APPROVAL, ASKED_TEXTS, ATTEMPTS, AUDITED_SLICE, BETTOR, BLOB, CALL_OF, CARD, CHARTED, CLAIM, CLASS,
+    ANCHORS, ANCHOR_ROWS, APART, APPROVAL, ASKED_MODEL, ASKED_TEXTS, ATTEMPTS, AUDITED_SLICE, BETTOR, BLOB, CALL_OF, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
     OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION,
@@ -396,15 +396,21 @@ KINDS = {
         "scorer", "@ judge policy item draw nth", call=CALL_OF, draw=COUNT, item=ident, judge=ident, nth=COUNT,
         policy=ident, reason=one_of(*OUTCOMES_OF_CALLS)),
     ("synth.opened", 1): Kind(
-        "registrar", "@ run", build=text, dev_calls=COUNT, iteration=ident, k=COUNT, key=hex64, model=text,
-        optimizer=one_of("cards", "command"), rounds=COUNT, run=ident),
+        "registrar", "@ run", asked=Optional(ASKED_MODEL), build=text, dev_calls=COUNT, iteration=ident, k=COUNT, key=hex64,
+        model=text, optimizer=one_of("cards", "command", "endpoint"), rounds=COUNT, run=ident),
     ("synth.asked", 1): Kind(
         "arbiter", "@ run round", build=text, inputs=listing(hex64), iteration=ident,
         leak_test=record(ids=COUNT, texts=COUNT, unreadable=COUNT), round=COUNT, run=ident, through_seq=COUNT,
         view=BLOB, view_digest=hex64),
     ("synth.returned", 1): Kind(
-        "optimizer", "@ run round", answer=Optional(BLOB), candidates=synth_candidates, iteration=ident, round=COUNT,
-        run=ident, state=one_of("oversize", "read", "unreadable")),
+        "optimizer", "@ run round", answer=Optional(BLOB), call=Optional(hex64), candidates=synth_candidates,
+        iteration=ident, round=COUNT, run=ident, state=one_of("oversize", "read", "unreadable")),
+    ("model_call.recorded", 1): Kind(
+        "optimizer", "@ ask nth", ask=hex64, attempts=ATTEMPTS, bound_usd_micro=COUNT, build=text, cost_usd_micro=COUNT,
+        detail=Optional(text), fingerprint=Optional(text), hold=Optional(text), model_returned=Optional(text), nth=COUNT,
+        outcome=one_of(*OUTCOMES_OF_CALLS), place=COUNT, provider_request=Optional(text), purpose=one_of("propose"),
+        response=Optional(BLOB), run=ident, shown=hex64, text=Optional(BLOB), tokens=Optional(TOKENS),
+        usage=one_of("absent", "ok", "suspect")),
     ("synth.stopped", 1): Kind(
         "arbiter", "@ run", dev_calls=COUNT, iteration=ident, proposed=listing(ident), reason=one_of(
             "dev_calls", "duplicates", "empty", "person", "rounds", "stalled", "unreadable"), rounds=COUNT, run=ident),
@@ -454,7 +460,7 @@ EXPERIMENTAL = (
     "manifest.", "plan.", "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.",
     "transport.", "environments.", "regime.",
     "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
-    "gate.", "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
+    "gate.", "label_process.", "model_call.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
     "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
     "generator.", "report.", "sgd.", "synth.",
 )

@@ -261,6 +261,9 @@ ATTEMPTS = listing(record(
 TOKENS = record(cache_read=COUNT, cache_write=COUNT, input=COUNT, output=COUNT, reasoning=COUNT)
 ASKED_TEXTS = record(a_hash=hex64, x_hash=hex64)
 CALL_OF = record(call=hex64, texts=ASKED_TEXTS)
+ASKED_MODEL = record(
+    account=Optional(ident), cap_usd_micro=Optional(COUNT), endpoint=ident, form=text, max_output_tokens=COUNT, model=text,
+    pin=text, prices=Optional(ident), seeded=boolean, temperature_micro=Optional(COUNT))
 
 
 def by_outcome(value, path):

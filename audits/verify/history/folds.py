@@ -6,7 +6,7 @@ A fold decides nothing. Of two events with one natural key the first counts.
 from array import array
 
 from formats.fields import b64
-from history import environments, evidence_folds, gate_folds, iteration_folds, model_folds, newest, sgd_folds, synth_folds
+from history import asked_folds, environments, evidence_folds, gate_folds, iteration_folds, model_folds, newest, sgd_folds, synth_folds
 
 FOLDS = {
     "ledger.created": evidence_folds.ledger_created,
@@ -132,6 +132,7 @@ def apply(state, entry):
         fold(state, entry, entry.data)
     newest.take(state, entry, entry.data)
     synth_folds.take(state, entry, entry.data)
+    asked_folds.take(state, entry, entry.data)
     sgd_folds.take(state, entry, entry.data)
 
 

@@ -64,13 +64,31 @@ class ModelRun:
         return "%s/%d/%d" % (self.data["run"], self.epoch, self.holds)
 
 
+class AskedRun:
+    """A run that asks a model for something else than scores; `data` is what it says of the model."""
+
+    def __init__(self, experiment, opened):
+        self.experiment, self.data, self.key = experiment, opened["asked"], opened["key"]
+        self.holds = self.settled = self.cost_since = self.settled_since = 0
+        self.is_over, self.hold, self.last = False, None, None     # hold: [name, amount, calls left]
+
+    def next_hold(self, name):
+        return "%s/%d" % (name, self.holds)
+
+    def last_of(self, place):
+        return self.last if self.last and self.last["place"] == place else None
+
+    def unpaid(self):
+        return max(0, self.cost_since - self.settled_since)
+
+
 class SynthRun:
     """A run of an optimizer that sees only cards."""
 
     def __init__(self, entry, data):
         self.experiment, self.seq, self.data = entry.experiment, entry.position, data
         self.asked = self.returned = self.dev_calls = 0
-        self.end, self.inputs = None, []
+        self.end, self.inputs, self.view = None, [], None
         self.released, self.valid, self.views, self.proposed = set(), set(), set(), {}    # family -> patch
 
 

@@ -50,7 +50,7 @@ class State:
         self.patch_charges = {}                   # charges to accounts of patches -> (quarter, or once; account)
         self.paid_patches = {}                    # those that paid for a patch -> its seq
         self.paid_for = {}                        # charge -> (experiment, design)
-        self.endpoints, self.prices, self.runs = {}, {}, {}     # models behind HTTP, by name
+        self.endpoints, self.prices, self.runs, self.asked_runs = {}, {}, {}, {}     # models behind HTTP, by name
         self.holds = {}                           # hold -> (account, period, amount)
         self.again = {}                           # asks that may be asked again -> number of the last call
         self.calls = {}                           # id of a call -> (experiment, judge, outcome, texts, score)

@@ -44,6 +44,7 @@ def take(state, entry, data):
 def told(run, kind, data):
     if kind == "synth.asked":
         run.asked, run.inputs, run.released = run.asked + 1, data["inputs"], set()
+        run.view = data["view_digest"]
         run.views.add(data["view_digest"])
     elif kind == "synth.returned":
         run.returned += 1

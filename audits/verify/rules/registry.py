@@ -5,7 +5,7 @@ and what to do about a finding.
 """
 
 from rules import (
-    acceptance, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
+    acceptance, asked, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
     grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics,
     runs, sealing, sgd, synths, verdicts)
 
@@ -81,11 +81,11 @@ RULES = (
     rule("guardrail", data=deployments.rule_guardrail),
     rule("rollback", data=deployments.rule_rollback),
     rule("generator", data=generators.rule_generator),
-    rule("endpoint", data=(endpoints.rule_endpoint, runs.rule_place)),
-    rule("run", data=runs.rule_run),
-    rule("ask", data=(runs.rule_ask, runs.rule_one_ask)),
-    rule("price", data=runs.rule_price),
-    rule("hold", data=runs.rule_hold),
+    rule("endpoint", data=(endpoints.rule_endpoint, runs.rule_place, asked.rule_place)),
+    rule("run", data=(runs.rule_run, asked.rule_run)),
+    rule("ask", data=(runs.rule_ask, runs.rule_one_ask, asked.rule_ask)),
+    rule("price", data=(runs.rule_price, asked.rule_price)),
+    rule("hold", data=(runs.rule_hold, asked.rule_hold)),
     rule("source", data=(runs.rule_source, runs.rule_same_text)),
     rule("synth", data=synths.rule_synth),
     rule("sgd", data=sgd.rule_sgd),

@@ -235,6 +235,8 @@ def priced_problem(state, e, data):
 
 
 def rule_hold(state, e):
+    if e.kind in ("budget.reserved", "budget.settled") and e.data["run"] in state.asked_runs:
+        return None
     if e.kind == "budget.reserved":
         return reserved_problem(state, e, e.data)
     if e.kind == "budget.settled":

@@ -7,6 +7,7 @@ from formats.limits import Refused
 from formats.plain_yaml import Unsure, read_yaml
 from history.records import Decisions
 from history.synth_folds import open_run
+from rules.asked import called_problem, model_problem
 from rules.iterations import live_iteration
 from rules.patches import diff_of_edits, needs_answers, patch_document
 from rules.rubrics import code_length, families_of, rubric_problem
@@ -84,6 +85,9 @@ def opened_problem(state, e):
         return "a live key in role optimizer", e.data["key"]
     if state.asks("own_names") and is_own_name(e.data["model"]) != (e.data["optimizer"] == "cards"):
         return "the name of a built-in optimizer exactly where it writes the candidates", e.data["model"]
+    problem = model_problem(e.data)
+    if problem:
+        return problem
     if e.data["key"] in state.judged:
         return "an optimizer's key that signed no score and no label", e.data["key"]
     plan = state.plan_of(it)
@@ -122,7 +126,10 @@ def returned_problem(state, e, run):
         return "synth.asked of its round first", "none"
     if e.data["round"] != run.returned:
         return "round %d" % run.returned, str(e.data["round"])
-    if ("answer" in e.data) != (e.data["state"] != "oversize"):
+    problem = called_problem(state, e, e.data)
+    if problem:
+        return problem
+    if "call" not in e.data and ("answer" in e.data) != (e.data["state"] != "oversize"):
         return "an answer on record, unless it was too long", e.data["state"]
     if e.data["state"] != "read" and e.data["candidates"]:
         return "no candidate of an answer that was not read", "some"

@@ -135,6 +135,7 @@ fn of_optimizer(error: &IterationError, message: String) -> CliError {
         IterationError::Leak { .. } | IterationError::View(_) => {
             CliError::refused(message, "clover log --kind card.published")
         }
+        IterationError::BusyRun(_) => CliError::refused(message, "clover synth list"),
         IterationError::Optimizer(_) => CliError::refused(
             message,
             "the same command goes on once the optimizer answers",

@@ -25,6 +25,7 @@ pub mod iteration;
 pub mod judge;
 pub mod label;
 pub mod manifest;
+pub mod model_calls;
 pub mod model_runs;
 pub mod model_terms;
 pub mod ope;

@@ -194,7 +194,9 @@ pub struct CallOf {
 }
 
 /// Reads attempts, at most 16.
-fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CallAttempt>, D::Error> {
+pub(super) fn attempts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<CallAttempt>, D::Error> {
     let attempts = Vec::<CallAttempt>::deserialize(deserializer)?;
     if attempts.len() <= ATTEMPTS_MAX {
         return Ok(attempts);

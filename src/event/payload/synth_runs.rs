@@ -11,12 +11,14 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
+use crate::id::EventId;
 use crate::id::IterationId;
 use crate::id::PatchId;
 use crate::id::RunId;
 use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::endpoint::words;
+use crate::payload::model_calls::AskedModel;
 use crate::payload::rubric::SourceText;
 
 /// Most candidates of one answer that are read.
@@ -35,6 +37,8 @@ words! {
         Cards "cards",
         /// A program of people's own.
         Command "command",
+        /// A model behind HTTP.
+        Endpoint "endpoint",
     }
 }
 
@@ -119,6 +123,9 @@ words! {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SynthOpened {
+    /// The model that is asked; absent where a program of this machine writes candidates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedModel>,
     /// The program that runs it.
     pub build: Text,
     /// Most dev calls of it.
@@ -129,7 +136,7 @@ pub struct SynthOpened {
     pub k: Count,
     /// The optimizer's key: what it returns and what is proposed is signed by it.
     pub key: KeyId,
-    /// What writes candidates, in words: `cards/1`, or a command with the digest of its files.
+    /// What writes candidates, in words: `cards/1`, a command with the digest of its files, or a model and its endpoint.
     pub model: Text,
     /// Who writes candidates.
     pub optimizer: OptimizerKind,
@@ -204,6 +211,9 @@ pub struct SynthReturned {
     /// Its answer, byte for byte; absent where it was too long to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<BlobRef>,
+    /// The call that gave it, of a model behind HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<EventId>,
     /// Its candidates in their order.
     #[serde(deserialize_with = "candidates")]
     pub candidates: Vec<SynthCandidate>,

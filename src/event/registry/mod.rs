@@ -104,6 +104,7 @@ use crate::payload::label::LabelRevealed;
 use crate::payload::label::LabelScaleDeclared;
 use crate::payload::label::LabelSealed;
 use crate::payload::label::SealAccepted;
+use crate::payload::model_calls::ModelCallRecorded;
 use crate::payload::model_runs::BudgetReserved;
 use crate::payload::model_runs::BudgetSettled;
 use crate::payload::model_runs::CallRecorded;
@@ -590,6 +591,7 @@ registry! {
         SynthAsked           "synth.asked"          1  by Signers::Role(Arbiter),   Experiment,    unique [run, round] in iteration;
         SynthReturned        "synth.returned"       1  by Signers::Role(Optimizer), Experiment,    unique [run, round] in iteration;
         SynthStopped         "synth.stopped"        1  by Signers::Role(Arbiter),   Experiment,    unique [run] in iteration;
+        ModelCallRecorded    "model_call.recorded"  1  by Signers::Role(Optimizer), Experiment,    unique [ask, nth];
         SgdOpened            "sgd.opened"           1  by Signers::Role(Registrar), Experiment,    unique [run];
         SgdRowsListed        "sgd.rows_listed"      1  by Signers::Role(Arbiter),   Experiment,    unique [run, split, first];
         SgdBatchDrawn        "sgd.batch_drawn"      1  by Signers::Role(Arbiter),   Experiment,    unique [run, step];

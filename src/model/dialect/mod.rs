@@ -106,6 +106,9 @@ struct MemberSchema<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum MemberSchemas<'a> {
+    Candidates {
+        candidates: Value,
+    },
     Choice {
         choice: MemberSchema<'a>,
     },
@@ -151,6 +154,17 @@ impl<'a> SchemaFormat<'a> {
     }
 }
 
+/// What an optimizer returns: a list of documents with cards and reasons.
+fn candidates() -> Value {
+    let text = json!({"type": "string"});
+    json!({"type": "array", "items": {
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {"cards": {"type": "array", "items": text}, "why": text, "yaml": text},
+        "required": ["cards", "why", "yaml"],
+    }})
+}
+
 /// What a dialect calls a format that is a JSON Schema.
 const JSON_SCHEMA: &str = "json_schema";
 
@@ -163,6 +177,12 @@ fn schema(format: &AnswerFormat) -> Option<AnswerSchema<'_>> {
     };
     let (required, properties): (&[&str], _) = match format {
         AnswerFormat::Logprobs | AnswerFormat::Text => return None,
+        AnswerFormat::Candidates { .. } => (
+            &["candidates"],
+            MemberSchemas::Candidates {
+                candidates: candidates(),
+            },
+        ),
         AnswerFormat::Choice { choices } => (
             &["choice"],
             MemberSchemas::Choice {

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::VERSION_SUFFIX;
 use super::script::Fault;
+use super::script::SaidStop;
 use super::script::SaidUsage;
 
 /// Words that free answers are made of.
@@ -22,6 +23,8 @@ const TOKEN_BYTES: usize = 4;
 /// What a request asks for, whatever its dialect.
 #[derive(Clone, Debug)]
 struct WantedAnswer {
+    /// Whether candidates of an optimizer are asked for.
+    candidates: bool,
     choices: Vec<String>,
     /// Levels of a score, and the ticket that the answer repeats.
     levels: Vec<i64>,
@@ -97,6 +100,7 @@ fn wanted(dialect: Dialect, path: &str, body: &Value, ignored: &[String]) -> Wan
     let levels = schema["properties"]["score"]["enum"].as_array();
     let levels = levels.into_iter().flatten().filter_map(Value::as_i64);
     WantedAnswer {
+        candidates: schema["properties"]["candidates"].is_object(),
         levels: levels.filter(|_| follows("json_schema")).collect(),
         ticket: ticket(&body.to_string()),
         choices: choices
@@ -134,6 +138,12 @@ fn named_at(request: &[u8], name: &str) -> Option<usize> {
     String::from_utf8_lossy(request).find(&described)
 }
 
+/// What a script has the model say; no candidates where it says nothing.
+fn said(fault: &Fault) -> String {
+    let none = || json!({"candidates": []}).to_string();
+    fault.text.clone().unwrap_or_else(none)
+}
+
 /// The answer to a request that was asked `asked` times before.
 pub(super) fn answer(
     (dialect, path): (Dialect, &str),
@@ -149,7 +159,9 @@ pub(super) fn answer(
     }
     let drawn = tree.seed();
     let number = |at: usize| usize::from(drawn[at % drawn.len()]);
+    let is_said = fault.text.is_some() || wanted.candidates;
     let words: Vec<&str> = match wanted.choices.len() {
+        _ if is_said => Vec::new(),
         0 => (0..WORDS_SAID.min(wanted.limit))
             .zip(0..)
             .map(|(_, at)| WORDS[number(at) % WORDS.len()])
@@ -158,6 +170,7 @@ pub(super) fn answer(
     };
     let level = wanted.levels.get(number(1) % wanted.levels.len().max(1));
     let (text, cut) = match wanted.choices.len() {
+        _ if is_said => (said(fault), false),
         _ if level.is_some() => {
             let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
             let level = json!(level.copied().unwrap_or_default());
@@ -196,7 +209,8 @@ pub(super) fn answer(
     let written = BodyWriter {
         model: &model,
         text: &text,
-        cut,
+        cut: cut || fault.stop == Some(SaidStop::Limit),
+        refused: fault.stop == Some(SaidStop::Refusal),
         said,
         logprobs,
     };
@@ -214,6 +228,7 @@ struct BodyWriter<'a> {
     model: &'a str,
     text: &'a str,
     cut: bool,
+    refused: bool,
     said: Option<[u64; 2]>,
     logprobs: Option<&'a [&'a str]>,
 }
@@ -221,6 +236,14 @@ struct BodyWriter<'a> {
 impl BodyWriter<'_> {
     fn stop(&self, limit: &str, done: &str) -> String {
         if self.cut { limit } else { done }.to_owned()
+    }
+
+    /// As [`Self::stop`], where a dialect has a word for a model that declines.
+    fn stop_or(&self, refused: &str, limit: &str, done: &str) -> String {
+        if self.refused {
+            return refused.to_owned();
+        }
+        self.stop(limit, done)
     }
 
     /// About half the mass for the word that is said, a quarter for another.
@@ -250,7 +273,8 @@ impl BodyWriter<'_> {
                 "id": "chatcmpl-1", "object": "chat.completion", "model": self.model,
                 "system_fingerprint": "fp_double",
                 "choices": [{"index": 0, "finish_reason": self.stop("length", "stop"),
-                    "message": {"role": "assistant", "content": self.text, "refusal": null},
+                    "message": {"role": "assistant", "content": self.text,
+                        "refusal": self.refused.then_some(self.text)},
                     "logprobs": self.logprobs.map(|_| json!({"content": self.masses()}))}],
                 "usage": self.usage(["prompt_tokens", "completion_tokens"], Some("total_tokens")),
             }),
@@ -259,12 +283,13 @@ impl BodyWriter<'_> {
                 "status": self.stop("incomplete", "completed"),
                 "incomplete_details": self.cut.then(|| json!({"reason": "max_output_tokens"})),
                 "output": [{"type": "message", "content": [
-                    {"type": "output_text", "text": self.text, "logprobs": self.masses()}]}],
+                    {"type": "output_text", "text": self.text, "logprobs": self.masses(),
+                        "refusal": self.refused.then_some(self.text)}]}],
                 "usage": self.usage(["input_tokens", "output_tokens"], Some("total_tokens")),
             }),
             Dialect::Anthropic => json!({
                 "id": "msg_1", "type": "message", "model": self.model,
-                "stop_reason": self.stop("max_tokens", "end_turn"),
+                "stop_reason": self.stop_or("refusal", "max_tokens", "end_turn"),
                 "content": [{"type": "text", "text": self.text}],
                 "usage": self.usage(["input_tokens", "output_tokens"], None),
             }),
@@ -282,7 +307,7 @@ impl BodyWriter<'_> {
         let names = ["promptTokenCount", "candidatesTokenCount"];
         json!({
             "modelVersion": self.model,
-            "candidates": [{"finishReason": self.stop("MAX_TOKENS", "STOP"),
+            "candidates": [{"finishReason": self.stop_or("SAFETY", "MAX_TOKENS", "STOP"),
                 "content": {"role": "model", "parts": [{"text": self.text}]},
                 "logprobsResult": words}],
             "usageMetadata": self.usage(names, Some("totalTokenCount")),

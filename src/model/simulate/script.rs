@@ -79,6 +79,16 @@ pub(super) enum SaidUsage {
     Huge,
 }
 
+/// How a double says that it stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SaidStop {
+    /// At the limit of tokens.
+    Limit,
+    /// It declined.
+    Refusal,
+}
+
 /// What is done with a request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,6 +118,10 @@ pub(super) struct Fault {
     pub(super) stall_at: Option<usize>,
     /// The status.
     pub(super) status: Option<u16>,
+    /// How it says that it stopped.
+    pub(super) stop: Option<SaidStop>,
+    /// What the model says, in place of what its seed gives: a program of an optimizer, round by round.
+    pub(super) text: Option<String>,
     /// Tokens that it says.
     pub(super) usage: Option<SaidUsage>,
 }

@@ -2,9 +2,7 @@
 //! cost is what their tokens and the table in force give.
 
 use clover_event::Payload;
-use clover_event::calls::AttemptClass;
 use clover_event::calls::CallOutcome;
-use clover_event::id::AccountId;
 use clover_event::id::ExperimentId;
 use clover_event::id::RunId;
 use clover_event::payload::model_runs::BudgetReserved;
@@ -14,7 +12,6 @@ use clover_event::payload::model_runs::JudgeRunClosed;
 use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::JudgeRunResumed;
 use clover_event::payload::model_runs::RunEnd;
-use clover_event::payload::model_runs::UsageState;
 use clover_event::payload::model_terms::PriceMode;
 use clover_event::payload::model_terms::PriceRow;
 use clover_event::payload::model_terms::TextClass;
@@ -35,18 +32,15 @@ use clover_num::Count;
 
 use super::ModelRun;
 use super::ModelRuns;
+use super::money;
+use super::money::CallMoney;
+use super::money::MONEY;
 use super::source;
 use super::texts;
-use crate::budgets::Account;
-use crate::budgets::Budgets;
+use crate::asked::AskedRuns;
 use crate::endpoints::EndpointRecord;
 use crate::endpoints::Endpoints;
 use crate::judges::Judges;
-
-/// What accounts of money count.
-pub const MONEY: &str = "usd_micro";
-/// Tokens of one kind that a call may say; more is suspect.
-pub const TOKENS_MAX: u64 = 10_000_000;
 
 /// The rules of runs.
 #[derive(Clone, Copy, Debug)]
@@ -119,11 +113,6 @@ fn price<'a>(
     row.required(&wanted).map(Some)
 }
 
-fn account<'a>(state: &'a State, id: &AccountId) -> Result<&'a Account, Unmet> {
-    let of = state.fold::<Budgets>().accounts.get(id);
-    of.required(&format!("account {id}, opened before"))
-}
-
 /// A run is of a judge that is asked at this endpoint, where rows may go, and no other run of the judge is open.
 fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &JudgeRunOpened) -> RuleAnswer {
     let experiment = event.event.header.experiment.as_ref();
@@ -150,6 +139,8 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &JudgeRunOpened)
     ensure!(said.asks.value() > 0, "at least one ask", "none");
     let has_place = !said.run.as_str().contains('/');
     ensure!(has_place, "a name without a slash", said.run.to_string());
+    let is_free = !state.fold::<AskedRuns>().by_id.contains_key(&said.run);
+    ensure!(is_free, "a name that no run had", said.run.to_string());
     Ok(())
 }
 
@@ -202,7 +193,7 @@ fn check_priced(state: &State, event: &ProposedEvent<'_>, said: &JudgeRunOpened)
         .account
         .as_ref()
         .required("an account, where calls cost something")?;
-    let unit = &account(state, id)?.unit;
+    let unit = &money::account(state, id)?.unit;
     ensure!(
         unit.as_str() == MONEY,
         format!("an account that counts {MONEY}"),
@@ -356,23 +347,6 @@ fn check_ask(state: &State, said: &CallRecorded) -> RuleAnswer {
     Ok(())
 }
 
-/// What a call costs by what is on record of it.
-pub fn cost(row: &PriceRow, said: &CallRecorded) -> u64 {
-    let bound = said.bound_usd_micro.value();
-    let maybe = bound.saturating_mul(said.maybe_billed());
-    let was_answered = said
-        .attempts
-        .last()
-        .is_some_and(|of| of.class == AttemptClass::Ok);
-    let last = match (said.outcome, was_answered, &said.tokens, said.usage) {
-        (CallOutcome::Lost | CallOutcome::Mismatched, ..) => bound,
-        (_, false, ..) => 0,
-        (_, true, Some(tokens), UsageState::Ok) => row.cost(tokens).value(),
-        (_, true, ..) => bound,
-    };
-    maybe.saturating_add(last)
-}
-
 fn check_cost(state: &State, said: &CallRecorded) -> RuleAnswer {
     let run = run_of(state, &said.run)?;
     let judge = judge(state, run)?;
@@ -381,7 +355,7 @@ fn check_cost(state: &State, said: &CallRecorded) -> RuleAnswer {
     let (expected, bound_fits) = match row {
         None => (0, said.bound_usd_micro == Count::default()),
         Some(row) => (
-            cost(row, said),
+            money::cost(row, &CallMoney::of(said)),
             said.bound_usd_micro != Count::default() || row.is_zero(),
         ),
     };
@@ -395,16 +369,7 @@ fn check_cost(state: &State, said: &CallRecorded) -> RuleAnswer {
         format!("a cost of {expected}"),
         said.cost_usd_micro.to_string()
     );
-    let few = said.tokens.is_none_or(|of| {
-        let parts = [of.input, of.cache_read, of.cache_write, of.output];
-        parts.iter().all(|part| part.value() <= TOKENS_MAX)
-    });
-    ensure!(
-        few || said.usage != UsageState::Ok,
-        "suspect usage of more than 10,000,000 tokens",
-        said.usage.as_str()
-    );
-    Ok(())
+    money::check_usage(said.tokens.as_ref(), said.usage)
 }
 
 /// A call lies in the open hold of its run, which has one left for it.
@@ -478,62 +443,19 @@ fn check_reserved(state: &State, event: &ProposedEvent<'_>, said: &BudgetReserve
         ),
         said.asks.to_string()
     );
-    let amount = said.amount.value();
-    if let Some(cap) = run.said.cap_usd_micro {
-        ensure!(
-            run.settled.saturating_add(amount) <= cap.value(),
-            format!(
-                "at most {} left of the cap",
-                cap.value().saturating_sub(run.settled)
-            ),
-            said.amount.to_string()
-        );
-    }
-    let left = account(state, &said.account)?.left(event.recorded_at);
-    ensure!(
-        amount <= left,
-        format!("at most {left} left in {}", said.account),
-        said.amount.to_string()
-    );
-    Ok(())
+    let within = (run.said.cap_usd_micro, run.settled);
+    money::check_room(state, said, within, event.recorded_at)
 }
 
 /// What a hold is charged is at least what its calls cost.
 fn check_settled(state: &State, said: &BudgetSettled) -> RuleAnswer {
     let run = open_run(state, &said.run, None)?;
-    let hold = run
-        .hold
-        .as_ref()
-        .required(&format!("an open hold of {}", said.run))?;
-    ensure!(
-        said.hold == hold.name,
-        format!("the open hold, {}", hold.name.as_str()),
-        said.hold.as_str()
-    );
-    let amount = said.amount.value();
-    let least = run.unpaid();
-    ensure!(
-        amount >= least,
-        format!(
-            "at least {least}, what calls of {} cost and nobody paid yet",
-            said.run
-        ),
-        said.amount.to_string()
-    );
-    ensure!(
-        said.unknown <= said.amount,
-        "no more unknown than charged",
-        said.unknown.to_string()
-    );
-    ensure!(
-        said.overrun == (amount > hold.amount),
-        format!(
-            "overrun where more than {} is charged, and nowhere else",
-            hold.amount
-        ),
-        said.overrun.to_string()
-    );
-    Ok(())
+    money::check_settled(said, run.hold.as_ref(), run.unpaid())
+}
+
+/// Whether a run asks a model for something else than scores.
+fn is_asked(state: &State, run: &RunId) -> bool {
+    state.fold::<AskedRuns>().by_id.contains_key(run)
 }
 
 impl Rule for RunRules {
@@ -560,10 +482,11 @@ impl Rule for RunRules {
                     breaches.take(RuleName::Hold, check_held(state, said));
                 }
             }
-            Payload::BudgetReserved(said) => {
+            // Holds of runs that ask a model for something else are held by the rule of those.
+            Payload::BudgetReserved(said) if !is_asked(state, &said.run) => {
                 breaches.take(RuleName::Hold, check_reserved(state, event, said));
             }
-            Payload::BudgetSettled(said) => {
+            Payload::BudgetSettled(said) if !is_asked(state, &said.run) => {
                 breaches.take(RuleName::Hold, check_settled(state, said));
             }
             _ => source::check(state, event, breaches),

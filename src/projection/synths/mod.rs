@@ -81,8 +81,18 @@ pub struct SynthRun {
     pub seq: u64,
     /// Candidates that passed every check of patches.
     pub valid: BTreeSet<Digest>,
+    /// The digest of its last view.
+    pub view: Option<Digest>,
     /// Digests of its views.
     pub views: BTreeSet<Digest>,
+}
+
+impl SynthRun {
+    /// The round that was shown a view and is not answered yet, with the digest of that view.
+    pub fn awaited(&self) -> Option<(u64, Digest)> {
+        let view = self.view.filter(|_| self.asked > self.returned);
+        view.map(|view| (self.returned, view))
+    }
 }
 
 /// Every run, and who scored or labelled.
@@ -129,6 +139,7 @@ impl Synths {
             said: said.clone(),
             seq,
             valid: BTreeSet::new(),
+            view: None,
             views: BTreeSet::new(),
         });
     }
@@ -168,6 +179,7 @@ impl Fold for Synths {
                     run.asked += 1;
                     run.inputs.clone_from(&said.inputs);
                     run.released.clear();
+                    run.view = Some(said.view_digest);
                     run.views.insert(said.view_digest);
                 }
             }

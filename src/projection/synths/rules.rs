@@ -2,6 +2,7 @@
 //! has, and what is proposed from a run was returned in it. That each candidate is what the parser says, `workflow` asks.
 
 use clover_event::Payload;
+use clover_event::calls::CallOutcome;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::RunId;
@@ -9,6 +10,7 @@ use clover_event::id::Text;
 use clover_event::payload::Role;
 use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::synth_runs::AnswerState;
 use clover_event::payload::synth_runs::K_MAX;
 use clover_event::payload::synth_runs::OptimizerKind;
 use clover_event::payload::synth_runs::ROUNDS_MAX;
@@ -35,6 +37,7 @@ use clover_ledger::unmet;
 use super::SynthRun;
 use super::Synths;
 use crate::access::OPTIMIZER_CLASSES;
+use crate::asked::AskedRuns;
 use crate::decisions::AllDecisions;
 use crate::decisions::dev_calls_made;
 use crate::decisions::live;
@@ -75,6 +78,65 @@ fn is_own_name(model: &Text) -> bool {
     number.is_some_and(|of| !of.is_empty() && of.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// What a run says of a model that is asked: its name is the pinned model and the endpoint, so that nobody passes another off
+/// as it.
+fn check_model(said: &SynthOpened) -> RuleAnswer {
+    let is_asked = said.optimizer == OptimizerKind::Endpoint;
+    let expected = "a model that is asked, exactly where one behind HTTP writes candidates";
+    ensure!(
+        said.asked.is_some() == is_asked,
+        expected,
+        said.optimizer.as_str()
+    );
+    let Some(asked) = &said.asked else {
+        return Ok(());
+    };
+    let name = format!("{} at {}", asked.pin.as_str(), asked.endpoint);
+    let expected = format!("the model and its endpoint, {name}");
+    ensure!(said.model.as_str() == name, expected, said.model.as_str());
+    Ok(())
+}
+
+/// An answer of a model behind HTTP names the call that gave it, and is its text; an answer of anybody else names none.
+fn check_called(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) -> RuleAnswer {
+    let Some(run) = state.fold::<AskedRuns>().by_id.get(&said.run) else {
+        let expected = "no call in a run that asks no model";
+        ensure!(said.call.is_none(), expected, "one");
+        return Ok(());
+    };
+    let last = run.last_of(said.round.value());
+    let last = last.filter(|last| last.is_final());
+    let last = last.required(&format!(
+        "a call of round {} that came to its end",
+        said.round
+    ))?;
+    let call = said.call.required("the call that gave the answer")?;
+    let expected = format!("the call of round {}, {}", said.round, last.call);
+    ensure!(call == last.call, expected, call.to_string());
+    let refs = event.event.header.refs.contains(&call);
+    ensure!(
+        refs,
+        format!("the call {call} among its references"),
+        "none"
+    );
+    let expected = "the text of its call as the answer, byte for byte";
+    ensure!(
+        said.answer == last.text,
+        expected,
+        said.answer.as_ref().map_or("none", |_| "another")
+    );
+    let detail = last.detail.as_ref().map(Text::as_str);
+    let state = match (last.outcome, detail) {
+        // What it was read as, the parser says.
+        (CallOutcome::Answered, _) => return Ok(()),
+        (CallOutcome::Unparsed, Some("oversize")) => AnswerState::Oversize,
+        _ => AnswerState::Unreadable,
+    };
+    let expected = format!("{state} of a call that is {}", last.outcome);
+    ensure!(said.state == state, expected, said.state.to_string());
+    Ok(())
+}
+
 /// A run is opened where cards were published and nothing was sealed, by no key that scores or labels, within what the plan
 /// leaves.
 fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SynthOpened) -> RuleAnswer {
@@ -103,6 +165,7 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SynthOpened) ->
         let expected = "the name of a built-in optimizer exactly where it writes the candidates";
         ensure!(own == is_cards, expected, said.model.as_str());
     }
+    check_model(said)?;
     let judged = synths.judged.contains(&said.key);
     let expected = "an optimizer's key that signed no score and no label";
     ensure!(!judged, expected, said.key.to_string());
@@ -177,7 +240,7 @@ fn check_returned(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned
         expected,
         said.round.to_string()
     );
-    Ok(())
+    check_called(state, event, said)
 }
 
 /// While a run is open, a dev call is about what it returned, and there are as many as it has.

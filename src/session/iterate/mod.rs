@@ -15,7 +15,9 @@ pub mod score;
 pub mod sequence;
 pub mod steps;
 pub mod synth;
+pub mod synth_ask;
 mod synth_leak;
+pub mod synth_outlook;
 
 pub use bench::Bench;
 
@@ -284,6 +286,9 @@ pub enum IterationError {
     /// A view cannot be made.
     #[error(transparent)]
     View(#[from] ViewFault),
+    /// Another process asks for the same run.
+    #[error("another process asks the model of {0}")]
+    BusyRun(RunId),
     /// An optimizer gave no answer.
     #[error("the optimizer gave no answer: {0}")]
     Optimizer(String),

@@ -25,13 +25,13 @@ use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_num::Count;
 use clover_projection::access::OPTIMIZER_CLASSES;
+use clover_projection::asked::LastCall;
 use clover_projection::iterations::record::SynthRecord;
 use clover_projection::synths::Synths;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::patches::Authorship;
 use clover_workflow::synth::Optimizer;
 use clover_workflow::synth::answer;
-use clover_workflow::synth::answer::ReadAnswer;
 use clover_workflow::synth::answer::Terms;
 use clover_workflow::synth::progress::Progress;
 use clover_workflow::synth::view;
@@ -44,10 +44,17 @@ use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::objective;
 use crate::iterate::propose;
+use crate::iterate::synth_ask;
+use crate::iterate::synth_ask::AskStop;
+use crate::iterate::synth_ask::ModelSender;
+use crate::iterate::synth_ask::ModelTerms;
+use crate::iterate::synth_ask::RoundEnd;
 use crate::iterate::synth_leak;
+use crate::iterate::synth_outlook;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Seat;
+use crate::tariff;
 
 /// Candidates of a round where nobody says.
 pub const K: u64 = 4;
@@ -73,6 +80,27 @@ pub struct SynthTerms {
     pub can_ask: bool,
     /// Whether another run is opened where one ended.
     pub again: bool,
+    /// The model that is asked, where one writes candidates.
+    pub asks: Option<ModelTerms>,
+    /// Whether somebody agreed to what it may cost.
+    pub yes: bool,
+}
+
+/// Who answers a round.
+pub enum Answering<'a> {
+    /// A model behind HTTP.
+    Model(ModelSender<'a>),
+    /// A program of this machine.
+    Program(&'a mut dyn Optimizer),
+}
+
+/// Why a run stopped before its end: the same command goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SynthCut {
+    /// The model gave no answer that ends its round.
+    Ask(AskStop),
+    /// Somebody asked to stop.
+    Person,
 }
 
 /// A run after it went on.
@@ -82,8 +110,8 @@ pub struct SynthOutcome {
     pub run: SynthRecord,
     /// Whether it had been opened before.
     pub is_resumed: bool,
-    /// Whether somebody asked to stop before its end: the same command goes on.
-    pub is_cut: bool,
+    /// Why it stopped before its end; `None` where it ended.
+    pub cut: Option<SynthCut>,
 }
 
 /// The view that an optimizer would be shown now, and what was looked through; of the open run, or of one on these terms.
@@ -102,6 +130,7 @@ pub fn view(bench: &Bench, k: Count) -> Result<(OptimizerView, LeakTest), Sessio
 /// A run as it would be opened.
 fn imagined(bench: &Bench, k: Count) -> Result<SynthRecord, SessionError> {
     let said = SynthOpened {
+        asked: None,
         build: text(BUILD),
         dev_calls: dev_calls(bench, None)?,
         iteration: bench.id.clone(),
@@ -145,7 +174,7 @@ fn made(bench: &Bench, run: &SynthRecord) -> Result<OptimizerView, SessionError>
 }
 
 /// The first name of this iteration that no run of the ledger had.
-fn next_name(bench: &Bench) -> Result<RunId, IterationError> {
+pub(super) fn next_name(bench: &Bench) -> Result<RunId, IterationError> {
     let known = &bench.ledger.state().fold::<Synths>().by_id;
     let mut names = (1_u64..).map(|number| format!("{}-{number}", bench.id));
     let free = names.find_map(|name| {
@@ -176,7 +205,7 @@ pub fn run(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     terms: &SynthTerms,
-    optimizer: &mut dyn Optimizer,
+    optimizer: &mut Answering<'_>,
 ) -> Result<SynthOutcome, SessionError> {
     let open = bench
         .record
@@ -195,8 +224,11 @@ pub fn run(
         return Ok(SynthOutcome {
             run: last.clone(),
             is_resumed: true,
-            is_cut: false,
+            cut: None,
         });
+    }
+    if let Answering::Model(sender) = optimizer {
+        synth_outlook::consent(bench, ports, terms, sender.wire)?;
     }
     let need = KeyNeed::of(Seat::Optimizer, Kind::SynthReturned);
     let signer = ports.signer(bench.ledger.state(), need)?;
@@ -211,14 +243,19 @@ pub fn run(
         can_ask: terms.can_ask,
     };
     at.check_same(terms)?;
+    let name = at.run().opened.said.run.clone();
+    let _alone = match optimizer {
+        Answering::Model(_) => Some(synth_ask::alone(&at.bench.home, &name)?),
+        Answering::Program(_) => None,
+    };
     ports.heed(true)?;
     let went = at.go(ports, optimizer);
     ports.heed(false)?;
-    let is_cut = went?;
+    let cut = went?;
     Ok(SynthOutcome {
         run: at.run().clone(),
         is_resumed,
-        is_cut,
+        cut,
     })
 }
 
@@ -237,6 +274,11 @@ pub fn stop(
         iteration: bench.id.clone(),
         run: name.to_owned(),
     })?;
+    synth_ask::freed(
+        bench,
+        ports,
+        &bench.record.synths[place].opened.said.run.clone(),
+    )?;
     ended(bench, ports, place, SynthEnd::Person)?;
     Ok(bench.record.synths[place].clone())
 }
@@ -254,7 +296,11 @@ fn opened(
     if synths.judged.contains(&signer.id()) {
         return Err(IterationError::JudgedKey(signer.id()).into());
     }
+    let tariff = terms.asks.as_ref().map(|of| of.tariff(&bench.ledger));
+    let tariff = tariff.transpose()?.flatten();
+    tariff::spender(&bench.ledger, signer, tariff.as_ref().map(|of| &of.account))?;
     let said = SynthOpened {
+        asked: terms.asks.as_ref().map(|of| of.asked(tariff.as_ref())),
         build: text(BUILD),
         dev_calls: dev_calls(bench, terms.dev_calls)?,
         iteration: bench.id.clone(),
@@ -330,7 +376,10 @@ impl Running<'_> {
             ("k", said.k.to_string(), terms.k.to_string()),
             ("rounds", said.rounds.to_string(), terms.rounds.to_string()),
         ];
-        match same.into_iter().find(|(_, opened, asked)| opened != asked) {
+        let asks = said.asked.as_ref().zip(terms.asks.as_ref());
+        let asks = asks.map(|(opened, asked)| synth_outlook::compared(opened, asked));
+        let mut all = same.into_iter().chain(asks.into_iter().flatten());
+        match all.find(|(_, opened, asked)| opened != asked) {
             None => Ok(()),
             Some((what, opened, asked)) => Err(IterationError::OtherRun {
                 asked,
@@ -341,27 +390,33 @@ impl Running<'_> {
         }
     }
 
-    /// Goes on to the end; says whether somebody asked to stop before it.
+    /// Goes on to the end; says why it stopped before it.
     fn go(
         &mut self,
         ports: &mut dyn Ports,
-        optimizer: &mut dyn Optimizer,
-    ) -> Result<bool, SessionError> {
+        optimizer: &mut Answering<'_>,
+    ) -> Result<Option<SynthCut>, SessionError> {
         loop {
             if ports.is_interrupted() {
-                return Ok(true);
+                return Ok(Some(SynthCut::Person));
             }
             if self.run().asked.len() > self.run().returned.len() {
-                self.answered(ports, optimizer)?;
+                let stop = match optimizer {
+                    Answering::Model(sender) => self.called(ports, sender)?,
+                    Answering::Program(program) => self.answered(ports, *program)?,
+                };
+                if let Some(stop) = stop {
+                    return Ok(Some(SynthCut::Ask(stop)));
+                }
                 continue;
             }
             if self.evaluated(ports)? {
-                return Ok(true);
+                return Ok(Some(SynthCut::Person));
             }
             if let Some(reason) = self.progress().due() {
                 self.proposed(ports)?;
                 ended(self.bench, ports, self.place, reason)?;
-                return Ok(false);
+                return Ok(None);
             }
             self.asked(ports)?;
         }
@@ -401,31 +456,75 @@ impl Running<'_> {
         &mut self,
         ports: &mut dyn Ports,
         optimizer: &mut dyn Optimizer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Option<AskStop>, SessionError> {
         let asked = &self.run().asked[self.run().returned.len()].said;
         let gone = || IterationError::Optimizer("the view on record cannot be read".to_owned());
-        let blob = self.bench.ledger.store().reader();
-        let blob = blob.blob(&asked.view.blake3)?.ok_or_else(gone)?;
+        let blob = synth_ask::view_of(&self.bench.ledger, asked)?;
         let view: OptimizerView = serde_json::from_slice(&blob).map_err(|_| gone())?;
         let bytes = optimizer.answer(&view).map_err(IterationError::Optimizer)?;
-        let synths = self.bench.ledger.state().fold::<Synths>();
-        let run = &self.run().opened.said;
-        let valid = synths.by_id.get(&run.run).map(|of| of.valid.clone());
-        let checks = propose::bench(self.bench.ledger.state(), &self.bench.id)?;
-        let read = answer::read(
-            &bytes,
-            Terms {
-                bench: answer::bench_of(checks, &valid.unwrap_or_default()),
-                k: run.k.value(),
-                inputs: &asked.inputs,
-            },
-        );
-        let said = returned(asked, &bytes, read);
-        let is_kept = said.state != AnswerState::Oversize;
-        let blobs: &[Vec<u8>] = if is_kept { &[bytes] } else { &[] };
-        let command = Command::new(said, Some(self.bench.record.experiment.clone()));
+        self.returned(ports, Some(bytes), None)?;
+        Ok(None)
+    }
+
+    /// Asks the model, and records what it returned.
+    fn called(
+        &mut self,
+        ports: &mut dyn Ports,
+        sender: &mut ModelSender<'_>,
+    ) -> Result<Option<AskStop>, SessionError> {
+        let asked = self.run().asked[self.run().returned.len()].clone();
+        let signer = self.signer.clone();
+        let call = match synth_ask::asked(self.bench, ports, (&signer, asked), sender)? {
+            RoundEnd::Stopped(stop) => return Ok(Some(stop)),
+            RoundEnd::Called(call) => call,
+        };
+        let text = call.text.as_ref().map(|text| {
+            let found = self.bench.ledger.store().reader().blob(&text.blake3)?;
+            let gone = || IterationError::Optimizer("the answer on record is missing".to_owned());
+            Ok::<_, SessionError>(found.ok_or_else(gone)?)
+        });
+        self.returned(ports, text.transpose()?, Some(&call))?;
+        Ok(None)
+    }
+
+    /// Records what was returned, by a call where a model was asked.
+    fn returned(
+        &mut self,
+        ports: &mut dyn Ports,
+        bytes: Option<Vec<u8>>,
+        call: Option<&LastCall>,
+    ) -> Result<(), SessionError> {
+        let asked = &self.run().asked[self.run().returned.len()].said;
+        let bare = SynthReturned {
+            answer: None,
+            call: call.map(|call| call.call),
+            candidates: Vec::new(),
+            iteration: asked.iteration.clone(),
+            round: asked.round,
+            run: asked.run.clone(),
+            state: call.map_or(AnswerState::Unreadable, answer::state_of_call),
+        };
+        let said = match &bytes {
+            None => bare,
+            Some(bytes) => {
+                let synths = self.bench.ledger.state().fold::<Synths>();
+                let run = &self.run().opened.said;
+                let valid = synths.by_id.get(&run.run).map(|of| of.valid.clone());
+                let checks = propose::bench(self.bench.ledger.state(), &self.bench.id)?;
+                let terms = Terms {
+                    bench: answer::bench_of(checks, &valid.unwrap_or_default()),
+                    k: run.k.value(),
+                    inputs: &asked.inputs,
+                };
+                answer::returned(bytes, answer::read(bytes, terms), &bare)
+            }
+        };
+        let kept = bytes.filter(|_| said.answer.is_some());
+        let mut command = Command::new(said, Some(self.bench.record.experiment.clone()));
+        command.refs = call.map(|call| call.call).into_iter().collect();
+        let blobs: Vec<Vec<u8>> = kept.into_iter().collect();
         let ledger = &mut self.bench.ledger;
-        append::append_with(ports, ledger, &[command], &self.signer, blobs)?;
+        append::append_with(ports, ledger, &[command], &self.signer, &blobs)?;
         self.bench.again()
     }
 
@@ -476,17 +575,4 @@ impl Running<'_> {
         }
         Ok(())
     }
-}
-
-/// The event of an answer.
-fn returned(asked: &SynthAsked, bytes: &[u8], read: ReadAnswer) -> SynthReturned {
-    let of = SynthReturned {
-        answer: None,
-        candidates: Vec::new(),
-        iteration: asked.iteration.clone(),
-        round: asked.round,
-        run: asked.run.clone(),
-        state: read.state,
-    };
-    answer::returned(bytes, read, &of)
 }

@@ -9,7 +9,6 @@ use clover_event::calls::CallOutcome;
 use clover_event::id::AccountId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
-use clover_event::id::PriceTableId;
 use clover_event::id::Root;
 use clover_event::id::RunId;
 use clover_event::id::Text;
@@ -17,17 +16,12 @@ use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::JudgeRunResumed;
 use clover_event::payload::model_runs::RunEnd;
-use clover_event::payload::model_terms::PriceMode;
-use clover_event::payload::model_terms::PriceRow;
 use clover_ground::ambient;
 use clover_ground::ambient::AmbientError;
 use clover_ground::ambient::FileLock;
 use clover_ground::digest::Digest;
-use clover_ground::sign::Signer;
 use clover_ledger::Ledger;
 use clover_num::Count;
-use clover_projection::budgets::Budgets;
-use clover_projection::endpoints::Endpoints;
 use clover_projection::runs::ModelRun;
 use clover_projection::runs::ModelRuns;
 use clover_workflow::ask::Desk;
@@ -57,6 +51,9 @@ use crate::judge::live_rows::RowSorter;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Question;
+use crate::tariff;
+use crate::tariff::Tariff;
+use crate::tariff::TariffTerms;
 
 /// Hexadecimal digits of the name of a lock.
 const LOCK_DIGITS: usize = 16;
@@ -169,14 +166,6 @@ pub(super) struct LiveAsk {
     pub texts: AskedTexts,
     /// The most that one attempt may cost.
     pub bound: Count,
-}
-
-/// What a run needs to know of money: prices and the account; none at a free endpoint.
-#[derive(Clone, Debug)]
-pub(super) struct Tariff {
-    pub account: AccountId,
-    pub prices: PriceTableId,
-    pub row: PriceRow,
 }
 
 pub(super) fn count(value: u64) -> Count {
@@ -313,7 +302,7 @@ pub fn run(
     }
     consent(ports, (&sorted, counts.late), &terms, tariff.as_ref())?;
     let scorer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::CallRecorded))?;
-    spender(ledger, &scorer, tariff.as_ref())?;
+    tariff::spender(ledger, &scorer, tariff.as_ref().map(|of| &of.account))?;
     let registered = match assignment.standing(ledger)? {
         Some(_) => assignment.registered(ledger)?,
         None => assignment.register(ledger, &scorer)?,
@@ -380,62 +369,14 @@ fn tariff(
     terms: &AskTerms<'_>,
     open: Option<&ModelRun>,
 ) -> Result<Option<Tariff>, SessionError> {
-    let state = ledger.state();
-    let endpoints = state.fold::<Endpoints>();
-    let plan = &terms.plan;
-    let place = endpoints.by_id.get(&plan.endpoint);
-    let place = place.ok_or_else(|| JudgingError::NoEndpoint(plan.endpoint.clone()))?;
-    if place.said.free {
-        return Ok(None);
-    }
-    let provider = place.said.provider.as_str();
-    let opened = open.and_then(|of| of.said.account.clone().zip(of.said.prices.clone()));
-    let kept = opened.and_then(|(account, prices)| {
-        let table = endpoints.prices.get(&prices)?;
-        let row = table.row(provider, &plan.pin, PriceMode::Live)?.clone();
-        Some(Tariff {
-            account,
-            prices,
-            row,
-        })
-    });
-    if kept.is_some() {
-        return Ok(kept);
-    }
-    let priced = endpoints.price(provider, &plan.pin, PriceMode::Live);
-    let (prices, row) = priced.ok_or_else(|| JudgingError::Unpriced {
-        model: plan.pin.clone(),
-        provider: provider.to_owned(),
-    })?;
-    let account = terms.account.clone().ok_or(JudgingError::NoAccount)?;
-    if !state.fold::<Budgets>().accounts.contains_key(&account) {
-        return Err(JudgingError::UnknownAccount(account).into());
-    }
-    Ok(Some(Tariff {
-        account,
-        prices: prices.clone(),
-        row: row.clone(),
-    }))
-}
-
-/// Whoever signs the run also spends from its account: one key signs what goes on record together.
-fn spender(ledger: &Ledger, scorer: &Signer, tariff: Option<&Tariff>) -> Result<(), SessionError> {
-    let Some(tariff) = tariff else {
-        return Ok(());
+    let opened = open.and_then(|of| of.said.account.as_ref().zip(of.said.prices.as_ref()));
+    let of = TariffTerms {
+        endpoint: &terms.plan.endpoint,
+        pin: &terms.plan.pin,
+        account: terms.account.as_ref(),
+        opened,
     };
-    let state = ledger.state();
-    let key = state.keyring.keys.get(&scorer.id());
-    let account = state.fold::<Budgets>().accounts.get(&tariff.account);
-    let spends = key.zip(account).is_some_and(|(key, account)| {
-        let mut roles = key.roles.as_slice().iter();
-        roles.any(|role| account.spenders.contains(*role))
-    });
-    if spends {
-        return Ok(());
-    }
-    let spenders = account.map_or_else(String::new, |of| of.spenders.to_string());
-    let account = tariff.account.clone();
-    Err(JudgingError::NoSpender { account, spenders }.into())
+    tariff::of(ledger, of)
 }
 
 /// More than a thousand asks, or more than a dollar, needs a yes; so does any money for rows that come late.

@@ -15,9 +15,9 @@ use clover_projection::runs::ModelRun;
 use crate::append;
 use crate::error::SessionError;
 use crate::judge::live::AskTerms;
-use crate::judge::live::Tariff;
 use crate::judge::live_rows::LiveRows;
 use crate::listing;
+use crate::tariff::Tariff;
 
 /// Bytes of a request for each token of it, in tenths, where nothing is known of the judge's tokens.
 const BYTES_PER_TEN_TOKENS: u64 = 36;

@@ -53,8 +53,8 @@ use crate::judge::book::Book;
 use crate::judge::book::BookBasis;
 use crate::judge::book::Entries;
 use crate::judge::live::LiveAsk;
-use crate::judge::live::Tariff;
 use crate::judge::live::count;
+use crate::tariff::Tariff;
 
 /// A call that ended, read.
 pub(super) struct ReadCall {

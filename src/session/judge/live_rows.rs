@@ -30,7 +30,7 @@ use crate::error::SessionError;
 use crate::judge::assignment::Assignment;
 use crate::judge::error::JudgingError;
 use crate::judge::live::LiveAsk;
-use crate::judge::live::Tariff;
+use crate::tariff::Tariff;
 
 /// A row with what was found in it.
 pub(super) type ReadRow = (ImportRow, Reading);

@@ -17,6 +17,7 @@ mod live_rows;
 pub mod live_stop;
 pub mod registration;
 pub mod reread;
+mod reread_models;
 pub mod run_replay;
 pub mod scores;
 pub mod scoring;

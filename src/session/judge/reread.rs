@@ -43,6 +43,7 @@ use clover_workflow::judge::run::text_hash;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::judge::registration;
+use crate::judge::reread_models;
 use crate::texts::Texts;
 
 /// What an entry says otherwise than what it rests on.
@@ -105,11 +106,13 @@ struct Rereader<'a> {
 /// # Errors
 /// When the ledger or the vault cannot be read.
 pub fn all(home: &Home, ledger: &Ledger, wire: WireOf<'_>) -> Result<RereadAnswers, SessionError> {
+    let mut out = RereadAnswers::default();
+    reread_models::all(ledger, wire, &mut out)?;
     if ledger.state().fold::<Tallies>().of_kind(Kind::CallRecorded) == 0 {
-        return Ok(RereadAnswers::default());
+        return Ok(out);
     }
     let Some(vault) = home.known_vault(ledger.ambient())? else {
-        return without_vault(ledger);
+        return without_vault(ledger, out);
     };
     let mut reader = Rereader {
         ledger,
@@ -118,7 +121,7 @@ pub fn all(home: &Home, ledger: &Ledger, wire: WireOf<'_>) -> Result<RereadAnswe
         wire,
         judges: BTreeMap::new(),
         calls: BTreeMap::new(),
-        out: RereadAnswers::default(),
+        out,
     };
     ledger.entries(0, ledger.size(), |read| {
         let seq = read.stored.seq;
@@ -134,12 +137,14 @@ pub fn all(home: &Home, ledger: &Ledger, wire: WireOf<'_>) -> Result<RereadAnswe
         }
         Ok::<_, SessionError>(())
     })?;
-    Ok(reader.out)
+    let mut out = reader.out;
+    out.findings.sort_by_key(|finding| finding.seq);
+    Ok(out)
 }
 
 /// Without a vault nothing can be read again.
-fn without_vault(ledger: &Ledger) -> Result<RereadAnswers, SessionError> {
-    let mut out = RereadAnswers::default();
+fn without_vault(ledger: &Ledger, mut out: RereadAnswers) -> Result<RereadAnswers, SessionError> {
+    let before = out.unread;
     ledger.entries(0, ledger.size(), |read| {
         if let Payload::CallRecorded(said) = &read.event.payload
             && said.response.is_some()
@@ -148,7 +153,9 @@ fn without_vault(ledger: &Ledger) -> Result<RereadAnswers, SessionError> {
         }
         Ok::<_, SessionError>(())
     })?;
-    out.why = (out.unread > 0).then(|| "no vault is beside the ledger".to_owned());
+    if out.unread > before {
+        out.why = Some("no vault is beside the ledger".to_owned());
+    }
     Ok(out)
 }
 

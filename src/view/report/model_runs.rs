@@ -63,6 +63,7 @@ pub(super) fn judges(chronicle: &Chronicle) -> Tally {
 pub(super) fn optimizers(chronicle: &Chronicle) -> Tally {
     let mut begun = Vec::new();
     let (mut ended, mut rounds, mut dev_calls, mut proposed) = (0, 0, 0, 0);
+    let (mut calls, mut cost) = (0, 0_u64);
     for entry in &chronicle.entries {
         match &entry.event.payload {
             Payload::SynthOpened(_) => begun.push(entry.seq),
@@ -72,18 +73,27 @@ pub(super) fn optimizers(chronicle: &Chronicle) -> Tally {
                 dev_calls += said.dev_calls.value();
                 proposed += said.proposed.len() as u64;
             }
+            Payload::ModelCallRecorded(said) => {
+                calls += 1;
+                cost = cost.saturating_add(said.cost_usd_micro.value());
+            }
             _ => (),
         }
+    }
+    let mut says = format!(
+        "{}, {}, {} proposed",
+        counted(rounds, "round", "rounds"),
+        counted(dev_calls, "dev call", "dev calls"),
+        counted(proposed, "patch", "patches")
+    );
+    if calls > 0 {
+        let calls = counted(calls, "call of a model", "calls of models");
+        says = format!("{says}, {calls} for {}", dollars(cost));
     }
     Tally {
         what: "runs of optimizers",
         begun,
         ended,
-        says: format!(
-            "{}, {}, {} proposed",
-            counted(rounds, "round", "rounds"),
-            counted(dev_calls, "dev call", "dev calls"),
-            counted(proposed, "patch", "patches")
-        ),
+        says,
     }
 }

@@ -15,7 +15,8 @@ use clover_event::payload::model_terms::PriceRow;
 use clover_ground::digest::Digest;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_projection::runs::rules;
+use clover_projection::runs::money;
+use clover_projection::runs::money::CallMoney;
 
 use crate::ask::AnswerFormat;
 use crate::ask::WireForm;
@@ -90,7 +91,7 @@ pub fn usage(attempts: &[CallAttempt], reading: Option<&ReplyReading>) -> UsageS
         tokens.cache_write,
         tokens.output,
     ];
-    let few = parts.iter().all(|part| part.value() <= rules::TOKENS_MAX);
+    let few = parts.iter().all(|part| part.value() <= money::TOKENS_MAX);
     if reading.tokens_fit && few {
         UsageState::Ok
     } else {
@@ -159,7 +160,7 @@ pub fn recorded(
         tokens: reading.and_then(|of| of.tokens),
         usage: judged.usage,
     };
-    let cost = row.map_or(0, |row| rules::cost(row, &said));
+    let cost = row.map_or(0, |row| money::cost(row, &CallMoney::of(&said)));
     said.cost_usd_micro = Count::new(cost).unwrap_or_default();
     said
 }

@@ -56,6 +56,11 @@ pub struct AskDecoding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AnswerFormat {
+    /// Candidates of an optimizer, in JSON.
+    Candidates {
+        /// Version of the form.
+        form: Cow<'static, str>,
+    },
     /// One of these words, as the member `choice` of a JSON object.
     Choice {
         /// The words.

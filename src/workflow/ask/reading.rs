@@ -2,10 +2,13 @@
 
 use clover_event::calls::CallOutcome;
 use clover_event::calls::TokenCounts;
+use clover_event::payload::model_calls::ANSWER_MAX;
 use serde::Deserialize;
 
 use crate::ask::AnswerFormat;
 
+/// What an answer is called that is too long to be read.
+pub const OVERSIZE: &str = "oversize";
 /// Longest answer that is read in a closed form.
 const ANSWER_BYTES_MAX: usize = 16 << 10;
 
@@ -79,8 +82,12 @@ pub fn outcome_of(
     if reading.text.is_empty() {
         return unparsed("empty");
     }
-    if reading.text.len() > ANSWER_BYTES_MAX {
-        return unparsed("oversize");
+    let most = match format {
+        AnswerFormat::Candidates { .. } => ANSWER_MAX,
+        _ => ANSWER_BYTES_MAX,
+    };
+    if reading.text.len() > most {
+        return unparsed(OVERSIZE);
     }
     match format {
         AnswerFormat::Choice { choices } => match serde_json::from_str::<Choice>(&reading.text) {
@@ -88,9 +95,11 @@ pub fn outcome_of(
             Ok(_) => unparsed("level"),
             Err(_) => unparsed("shape"),
         },
-        AnswerFormat::Json { .. } | AnswerFormat::Logprobs | AnswerFormat::Text => {
-            (CallOutcome::Answered, None)
-        }
+        // What candidates are is read by the checks of patches, and what scores are by the plan of the judge.
+        AnswerFormat::Candidates { .. }
+        | AnswerFormat::Json { .. }
+        | AnswerFormat::Logprobs
+        | AnswerFormat::Text => (CallOutcome::Answered, None),
     }
 }
 

@@ -184,6 +184,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::BudgetReserved
         | Kind::BudgetSettled
         | Kind::CallRecorded
+        | Kind::ModelCallRecorded
         | Kind::JudgeRunClosed
         | Kind::JudgeRunOpened
         | Kind::JudgeRunResumed

@@ -113,8 +113,10 @@ pub(super) fn returned(
             let view = before.view(asked.said.through_seq.value())?;
             cards::answer(&view)
         }
-        (OptimizerKind::Command, None) => return Ok(said.clone().into()),
-        (OptimizerKind::Command, Some(answer)) => {
+        (OptimizerKind::Command | OptimizerKind::Endpoint, None) => {
+            return Ok(said.clone().into());
+        }
+        (OptimizerKind::Command | OptimizerKind::Endpoint, Some(answer)) => {
             let found = context.history.blob(&answer.blake3)?;
             found.ok_or_else(|| RecomputeError::Absent(format!("the answer {}", answer.blake3)))?
         }

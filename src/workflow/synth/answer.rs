@@ -3,8 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use clover_event::calls::CallOutcome;
+use clover_event::id::Text;
 use clover_event::payload::BlobRef;
 use clover_event::payload::MediaType;
+pub use clover_event::payload::model_calls::ANSWER_MAX;
 use clover_event::payload::rubric::SourceText;
 use clover_event::payload::synth_runs::AnswerState;
 use clover_event::payload::synth_runs::CANDIDATES_MAX;
@@ -14,15 +17,15 @@ use clover_event::payload::synth_runs::SynthCandidate;
 use clover_event::payload::synth_runs::SynthReturned;
 use clover_ground::digest::Digest;
 use clover_num::Count;
+use clover_projection::asked::LastCall;
 use clover_rubric::CheckedPatch;
 use clover_rubric::Patch;
 use serde::Deserialize;
 
+use crate::ask::reading;
 use crate::patches::Bench;
 use crate::synth::MEDIA;
 
-/// Most bytes of an answer.
-pub const ANSWER_MAX: usize = 64 << 10;
 /// Most characters of a reason.
 const WHY_MAX: usize = 280;
 /// Most bytes of the documents of an answer together, as JSON: an event has room for no more.
@@ -173,6 +176,16 @@ pub fn reference(bytes: &[u8]) -> BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: Count::new(bytes.len() as u64).unwrap_or_default(),
         media: MediaType::new(MEDIA).expect("BUG: a constant media type"),
+    }
+}
+
+/// What becomes of an answer by a call that ended without a text.
+pub fn state_of_call(call: &LastCall) -> AnswerState {
+    let detail = call.detail.as_ref().map(Text::as_str);
+    if call.outcome == CallOutcome::Unparsed && detail == Some(reading::OVERSIZE) {
+        AnswerState::Oversize
+    } else {
+        AnswerState::Unreadable
     }
 }
 

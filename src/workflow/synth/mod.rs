@@ -2,6 +2,7 @@
 //! what an answer is read as, the deterministic optimizer `cards/1`, and when a run ends with what.
 
 pub mod answer;
+pub mod ask;
 pub mod cards;
 pub mod leak;
 pub mod progress;

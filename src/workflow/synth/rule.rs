@@ -39,10 +39,11 @@ fn check(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) -> Rule
     };
     let bench = Bench::of(state, experiment, &said.iteration);
     let bench = bench.required("the rubric and the plan of the iteration")?;
+    // What the answer of a call is, the rule of runs says.
     let is_kept = said.state != AnswerState::Oversize;
     let expected = "an answer on record, unless it was too long";
     ensure!(
-        said.answer.is_some() == is_kept,
+        said.call.is_some() || said.answer.is_some() == is_kept,
         expected,
         said.state.to_string()
     );

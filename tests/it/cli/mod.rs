@@ -99,6 +99,7 @@ mod summarised;
 mod synced;
 mod synced_killed;
 mod synth;
+mod synth_asked;
 mod synth_killed;
 mod taken_in;
 mod tools;

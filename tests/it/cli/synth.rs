@@ -41,14 +41,14 @@ pub(super) fn carded(plan: impl FnOnce(&mut Value)) -> (Desk, ShippedDataset) {
     (desk, mended)
 }
 
-fn yaml(id: &str, family: &str, changes: &str) -> String {
+pub(super) fn yaml(id: &str, family: &str, changes: &str) -> String {
     format!(
         "patch:\n  family: {family}\n  id: {id}\n  rationale: sources are not checked\n  changes: {{{changes}}}\n  \
          constraints: {{max_tokens_added: 60, affects_rescore: false}}\n"
     )
 }
 
-fn penalty(id: &str, value: &str) -> String {
+pub(super) fn penalty(id: &str, value: &str) -> String {
     yaml(id, "evidence_verification", &format!("{PENALTY}: {value}"))
 }
 
@@ -75,13 +75,13 @@ fn scripted(desk: &mut Desk, answers: &[String], more: &[&str]) -> Ran {
     desk.words(&[&words, more].concat())
 }
 
-fn codes(data: &Value) -> Vec<&str> {
+pub(super) fn codes(data: &Value) -> Vec<&str> {
     let all = data["candidates"].as_array().unwrap().iter();
     all.map(|of| of["code"].as_str().unwrap_or("none"))
         .collect()
 }
 
-fn count(desk: &mut Desk, kind: &str) -> usize {
+pub(super) fn count(desk: &mut Desk, kind: &str) -> usize {
     let list = desk.ok(&format!("log --kind {kind} --json")).json();
     list["data"]["entries"].as_array().unwrap().len()
 }

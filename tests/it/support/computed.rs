@@ -71,6 +71,7 @@ pub const COMPUTED: &[&str] = &[
     "good-sealed-after-an-auditor-read",
     "good-sequence",
     "good-synthesis",
+    "good-synthesis-by-a-model",
     "good-tainted-peek-judged",
     "patch-accepted-unpaid-unasked",
     "patch-paid-from-a-second-account-unasked",

@@ -255,10 +255,11 @@ fn bind(body: &mut Value, roots: &[Digest]) {
 }
 
 /// Members of a body that name one other entry.
-const NAMING: [&str; 15] = [
+const NAMING: [&str; 16] = [
     "acceptance",
     "battery",
     "breach",
+    "call",
     "charge",
     "commit",
     "deployment",

@@ -970,18 +970,65 @@ fn decisions(test: &mut TestLedger) {
     paused(test);
 }
 
-/// A run of an optimizer that a person stopped after its first answer.
+/// Two runs of optimizers that a person stopped after their first answers: a program, and a model behind HTTP.
 fn synthesis(test: &mut TestLedger) {
     let optimizer = signer(61);
     let exp = || Some("exp-decided".parse().unwrap());
     let added = key_added(&optimizer, "Opal", &[Role::Optimizer]);
     test.append(&[Command::new(added, None)]).unwrap();
-    let blobs = blobs();
-    let (iteration, run) = (decided::IT, "it-3-1");
-    let opened = json!({
-        "build": "clover 0.1.0", "dev_calls": 10, "iteration": iteration, "k": 4, "key": optimizer.id(),
-        "model": "optimizer.py", "optimizer": "command", "rounds": 6, "run": run,
+    let place = json!({
+        "auth": "none", "classes": ["aggregates"], "dialect": "openai_chat", "endpoint": "here", "free": true,
+        "insecure": false, "provider": "here", "url": "http://127.0.0.1:8080",
     });
+    let place = planned::payload("endpoint.registered", &place);
+    test.append(&[Command::new(place, None)]).unwrap();
+    let view = blobs().remove(2);
+    let answer = json!({
+        "answer": blob_ref(&view), "candidates": [], "iteration": decided::IT, "round": 0, "run": "it-3-1",
+        "state": "unreadable",
+    });
+    let program = shown(
+        test,
+        &optimizer,
+        json!({"model": "optimizer.py", "optimizer": "command", "run": "it-3-1"}),
+    );
+    let answer = Command::new(planned::payload("synth.returned", &answer), exp());
+    test.ledger.append(&[answer], &optimizer).unwrap();
+    test.append(&[Command::new(program, exp())]).unwrap();
+    let asked = json!({
+        "endpoint": "here", "form": "propose/1", "max_output_tokens": 4_096, "model": "m-1", "pin": "m-1",
+        "seeded": true,
+    });
+    let opened =
+        json!({"asked": asked, "model": "m-1 at here", "optimizer": "endpoint", "run": "it-3-2"});
+    let stopped = shown(test, &optimizer, opened);
+    let call = json!({
+        "ask": Digest::sha256(b"ask"), "attempts": [{"class": "ok", "ms": 9, "status": 200}], "bound_usd_micro": 0,
+        "build": "clover 0.1.0", "cost_usd_micro": 0, "model_returned": "m-1", "nth": 0, "outcome": "refused",
+        "place": 0, "purpose": "propose", "response": blob_ref(&view), "run": "it-3-2",
+        "shown": Digest::sha256(&view), "usage": "absent",
+    });
+    let call = Command::new(planned::payload("model_call.recorded", &call), exp());
+    let call = test.ledger.append(&[call], &optimizer).unwrap()[0].id;
+    let answer = json!({
+        "call": call, "candidates": [], "iteration": decided::IT, "round": 0, "run": "it-3-2", "state": "unreadable",
+    });
+    let mut answer = Command::new(planned::payload("synth.returned", &answer), exp());
+    answer.refs = vec![call];
+    test.ledger.append(&[answer], &optimizer).unwrap();
+    test.append(&[Command::new(stopped, exp())]).unwrap();
+}
+
+/// Opens a run and hands its first view over; gives its end, which a person chose.
+fn shown(test: &mut TestLedger, optimizer: &Signer, mut opened: Value) -> Payload {
+    let exp = || Some("exp-decided".parse().unwrap());
+    let (iteration, run, view) = (decided::IT, opened["run"].clone(), blobs().remove(2));
+    let terms = json!({
+        "build": "clover 0.1.0", "dev_calls": 10, "iteration": iteration, "k": 4, "key": optimizer.id(), "rounds": 6,
+    });
+    for (name, value) in terms.as_object().unwrap() {
+        opened[name] = value.clone();
+    }
     let mut said = vec![planned::payload("synth.opened", &opened)];
     for class in ["card.public", "dev_receipt", "rubric", "schema"] {
         let read = json!({
@@ -992,23 +1039,16 @@ fn synthesis(test: &mut TestLedger) {
     let asked = json!({
         "build": "clover 0.1.0", "inputs": [iterated::rubric().hash()], "iteration": iteration,
         "leak_test": {"ids": 9, "texts": 18, "unreadable": 0}, "round": 0, "run": run,
-        "through_seq": test.ledger.size(), "view": blob_ref(&blobs[2]), "view_digest": Digest::sha256(&blobs[2]),
+        "through_seq": test.ledger.size(), "view": blob_ref(&view), "view_digest": Digest::sha256(&view),
     });
     said.push(planned::payload("synth.asked", &asked));
     for payload in said {
         test.append(&[Command::new(payload, exp())]).unwrap();
     }
-    let answer = json!({
-        "answer": blob_ref(&blobs[2]), "candidates": [], "iteration": iteration, "round": 0, "run": run,
-        "state": "unreadable",
-    });
-    let answer = Command::new(planned::payload("synth.returned", &answer), exp());
-    test.ledger.append(&[answer], &optimizer).unwrap();
     let stopped = json!({
         "dev_calls": 0, "iteration": iteration, "proposed": [], "reason": "person", "rounds": 1, "run": run,
     });
-    let stopped = planned::payload("synth.stopped", &stopped);
-    test.append(&[Command::new(stopped, exp())]).unwrap();
+    planned::payload("synth.stopped", &stopped)
 }
 
 /// Approved by two keys beside the author's, and committed.

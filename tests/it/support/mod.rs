@@ -24,6 +24,7 @@ pub mod samples;
 pub mod sequenced;
 pub mod tampered;
 pub mod tampered_answered;
+pub mod tampered_asked;
 pub mod tampered_before;
 pub mod tampered_chosen;
 pub mod tampered_claims;

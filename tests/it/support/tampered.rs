@@ -121,6 +121,7 @@ const MAKERS: [fn() -> Vec<Sample>; 34] = [
     super::tampered_endpoints::all,
     super::tampered_runs::all,
     super::tampered_synths::all,
+    super::tampered_asked::all,
     super::tampered_scales::all,
     super::tampered_tainted::all,
     super::tampered_held::all,

@@ -293,6 +293,12 @@ impl Tale {
         self.say(BEN, "synth.asked", data)
     }
 
+    /// A view was handed over in a run that is open.
+    pub fn shown(&mut self) {
+        self.released();
+        self.asked(0, |_| ());
+    }
+
     pub fn begun(&mut self) {
         self.opened(|data| data["rounds"] = 2.into());
         self.released();
