@@ -23,7 +23,7 @@ impl From<SgdError> for CliError {
             SgdError::Leak { run, .. } | SgdError::NoneWaits(run) | SgdError::Unchanged(run) => {
                 Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
             }
-            SgdError::NoGate { .. } => Self::refused(message, "clover gate plan --help"),
+            SgdError::NoGate(_) => Self::refused(message, "clover gate plan --help"),
             SgdError::NoRun(_) => Self::not_found(message, "clover sgd status"),
             SgdError::NoText(_) => Self::refused(message, "clover import rows --help"),
             SgdError::NotDue { run, .. } => {

@@ -12,6 +12,19 @@ use clover_ledger::Unmet;
 use clover_projection::sgd::due::SgdDue;
 use clover_workflow::judge::JudgeError;
 
+/// The gate that a promotion of a checkpoint takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedGate {
+    /// Prompt 0.
+    pub baseline: Digest,
+    /// The checkpoint.
+    pub candidate: Digest,
+    /// Root over the clusters of confirm.
+    pub root: Root,
+    /// How many there are.
+    pub units: usize,
+}
+
 /// Why a step of a run was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum SgdError {
@@ -57,20 +70,10 @@ pub enum SgdError {
     },
     /// No gate holds the checkpoint of a run against prompt 0.
     #[error(
-        "run {run}: no gate is named; it takes one with candidate {candidate}, baseline {baseline}, and data.confirm_root {} of {units} units", .root.0.to_base64()
+        "no gate is named; it takes one with candidate {}, baseline {}, and data.confirm_root {} of {} units",
+        .0.candidate, .0.baseline, .0.root.0.to_base64(), .0.units
     )]
-    NoGate {
-        /// The run.
-        run: RunId,
-        /// The checkpoint.
-        candidate: Digest,
-        /// Prompt 0.
-        baseline: Digest,
-        /// Root over the clusters of confirm.
-        root: Root,
-        /// How many there are.
-        units: usize,
-    },
+    NoGate(Box<WantedGate>),
     /// No judge of a name is registered.
     #[error("no judge {judge} is registered in {experiment}")]
     NoJudge {

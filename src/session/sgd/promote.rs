@@ -13,6 +13,7 @@ use crate::gate::gate_step::GateStep;
 use crate::gate::promote;
 use crate::ports::Ports;
 use crate::sgd::SgdError;
+use crate::sgd::error::WantedGate;
 
 /// The promotion of the checkpoint of a run on decided gates.
 ///
@@ -37,14 +38,13 @@ pub fn promote(
         let rows = run.rows(SgdSplit::Confirm);
         let mut items: Vec<_> = rows.iter().map(|row| &row.item).collect();
         items.dedup();
-        return Err(SgdError::NoGate {
-            run: name,
-            candidate: chosen.prompt_digest,
+        let wanted = WantedGate {
             baseline: run.said.prompt_digest,
+            candidate: chosen.prompt_digest,
             root: confirm_root(run),
             units: items.len(),
-        }
-        .into());
+        };
+        return Err(SgdError::NoGate(Box::new(wanted)).into());
     };
     promote::promote(ports, ledger, (first, others), None)
 }

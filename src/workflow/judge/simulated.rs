@@ -1,4 +1,4 @@
-//! SimulatedJudge judges for trials of prompts: their biases are known, and shrink where the prompt says the right thing.
+//! Simulated judges for trials of prompts: their biases are known, and shrink where the prompt says the right thing.
 //!
 //! | part | millionths |
 //! |---|---|

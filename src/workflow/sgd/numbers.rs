@@ -41,7 +41,11 @@ const CUT: f64 = 0.5;
 const GAP_MIN: f64 = 0.1;
 
 /// What refuses to be computed.
-fn refused(what: impl ToString) -> Unmet {
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "errors are handed over as they come"
+)]
+fn refused<T: ToString>(what: T) -> Unmet {
     Unmet {
         expected: "numbers of which a loss is computed".to_owned(),
         found: what.to_string(),
