@@ -368,6 +368,22 @@ fn next(facts: &SgdRunShown, run: &SgdRun) -> Vec<String> {
 pub fn run(run: &SgdRun) -> View {
     let facts = facts(run);
     let mut view = View::of(&facts);
+    curves(&mut view, &facts);
+    tables(&mut view, &facts);
+    if let (Some(base), Some(chosen)) = (facts.test_base, facts.test_chosen) {
+        view.sentence(format!(
+            "On test, read once, the loss is {:.4} under prompt 0 and {:.4} under the checkpoint.",
+            base.loss.value(),
+            chosen.loss.value()
+        ));
+    }
+    view.sentence("Numbers of val chose the checkpoint: they are exploratory.");
+    view.next = next(&facts, run);
+    view
+}
+
+/// What a run is, where it stands, and its curves over steps.
+fn curves(view: &mut View, facts: &SgdRunShown) {
     let val = facts.val.iter().chain(facts.steps.iter().map(|of| &of.val));
     let val: Vec<SgdLoss> = val.copied().collect();
     let series = |of: fn(&SgdLoss) -> Option<f64>| -> String {
@@ -410,6 +426,10 @@ pub fn run(run: &SgdRun) -> View {
         ("learning rate", curve(&rates.collect::<Vec<_>>())),
         ("effective step", curve(&steps.collect::<Vec<_>>())),
     ]);
+}
+
+/// Its steps, the sections that they changed, and why proposals were rejected.
+fn tables(view: &mut View, facts: &SgdRunShown) {
     if !facts.steps.is_empty() {
         let rows = facts.steps.iter().map(|of| {
             let chars = of
@@ -444,16 +464,6 @@ pub fn run(run: &SgdRun) -> View {
         let rows = rows.map(|of| vec![of.rule.clone(), of.proposals.to_string()]);
         view.table(&["rejected by", "proposals"], rows);
     }
-    if let (Some(base), Some(chosen)) = (facts.test_base, facts.test_chosen) {
-        view.sentence(format!(
-            "On test, read once, the loss is {:.4} under prompt 0 and {:.4} under the checkpoint.",
-            base.loss.value(),
-            chosen.loss.value()
-        ));
-    }
-    view.sentence("Numbers of val chose the checkpoint: they are exploratory.");
-    view.next = next(&facts, run);
-    view
 }
 
 /// A run that went on.

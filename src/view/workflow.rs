@@ -541,7 +541,7 @@ pub fn begun(family: Family, folder: &FilePath, files: Vec<String>, items: usize
     for file in &facts.files {
         view.line(file.clone());
     }
-    let shown = |name: &str| shell::word(&folder.join(name).display()).to_string();
+    let shown = |name: &str| shell::word(&folder.join(name).display());
     view.with_next(format!("clover workflow check {}", shown("workflow.json")))
         .with_next(format!(
             "clover workflow run {} --input {} --executor sim",

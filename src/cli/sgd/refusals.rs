@@ -10,9 +10,6 @@ impl From<SgdError> for CliError {
         match error {
             SgdError::Agents(_) => Self::refused(message, "clover sgd run --help"),
             SgdError::Course(_) => Self::integrity("damaged", message, "clover verify"),
-            SgdError::Ended(run) => {
-                Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
-            }
             SgdError::FewRows { .. } => Self::refused(message, "clover import labels --help"),
             SgdError::Judge { .. } | SgdError::NoJudge { .. } => {
                 Self::refused(message, "clover judge list")
@@ -20,7 +17,10 @@ impl From<SgdError> for CliError {
             SgdError::JudgedKey(_) => {
                 Self::refused(message, "clover key new NAME --role optimizer")
             }
-            SgdError::Leak { run, .. } | SgdError::NoneWaits(run) | SgdError::Unchanged(run) => {
+            SgdError::Ended(run)
+            | SgdError::Leak { run, .. }
+            | SgdError::NoneWaits(run)
+            | SgdError::Unchanged(run) => {
                 Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
             }
             SgdError::NoGate(_) => Self::refused(message, "clover gate plan --help"),

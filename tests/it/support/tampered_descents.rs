@@ -81,7 +81,7 @@ const CASES: &[Case] = &[
                let rows = data["rows"].as_array_mut().unwrap();
                let free = (0..10_u64).find(|place| !rows.contains(&json!(place))).unwrap();
                rows[0] = free.into();
-               rows.sort_by_key(|of| of.as_u64());
+               rows.sort_by_key(Value::as_u64);
            }),
            done: "The batch of a step has another row than its seed draws." },
     Case { name: "rows-changed-after-their-run-was-opened", rule: Some("sgd"),
