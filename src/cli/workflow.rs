@@ -1,5 +1,6 @@
 //! `clover workflow`: workflows of model calls, checked, shown, run and compared. None of it needs a ledger.
 
+use std::collections::BTreeSet;
 use std::io::BufRead as _;
 use std::path::Path;
 use std::path::PathBuf;
@@ -45,7 +46,7 @@ pub(super) enum Verb {
     Show(WorkflowShowArgs),
     /// Run a workflow over inputs, and say what each step did
     #[command(
-        after_help = "sim: each line's member sim says what the simulated model does.\ntable=FILE: recorded answers by the digest of their request, as --record writes them.\nExit 10 marks a run that crashed, or ended with a hard flag false.\n\nExample:\n  clover workflow run shop/workflow.json --input shop/local.jsonl --executor sim"
+        after_help = "sim: each line's member sim says what the simulated model does.\ntable=FILE: recorded answers by the digest of their request, as --record writes them.\nExit 10 marks a run that crashed, or ended with a hard flag false or not checked.\n\nExample:\n  clover workflow run shop/workflow.json --input shop/local.jsonl --executor sim"
     )]
     Run(WorkflowRunArgs),
     /// What one workflow has and another has not, in words or as a JSON patch
@@ -198,8 +199,12 @@ fn show(ctx: &mut Ctx<'_>, args: &WorkflowShowArgs) -> Result<View, CliError> {
     let workflow = workflow(ctx, &args.file)?;
     let name = source(&args.file);
     if let Some(out) = &args.out {
+        if out.extension().is_none_or(|end| end != "svg") {
+            let message = format!("expected a name that ends in .svg, found {}", out.display());
+            return Err(CliError::usage(message, "clover workflow show --help"));
+        }
         let svg = views::drawing(&workflow, &name).svg();
-        ambient::replace(&ctx.path(out), svg.as_bytes(), false)?;
+        ambient::write_new(&ctx.path(out), svg.as_bytes(), 0o644)?;
     }
     Ok(views::show(
         &workflow,
@@ -229,10 +234,23 @@ fn items(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<Vec<Item>, CliErro
     let is_set = lines
         .first()
         .is_some_and(|(_, line)| flow::task::is_head(line));
-    let mut items = Vec::new();
+    if let (true, Some((at, head))) = (is_set, lines.first()) {
+        let checked = flow::task::check_head(head);
+        checked.map_err(|found| fault(&args.input, *at, found, RUN))?;
+    }
+    let (mut items, mut ids) = (Vec::new(), BTreeSet::new());
     for (at, line) in lines.iter().skip(usize::from(is_set)) {
         let item = Item::parse(line, *at);
-        items.push(item.map_err(|found| fault(&args.input, *at, found, RUN))?);
+        let item = item.map_err(|found| fault(&args.input, *at, found, RUN))?;
+        if !ids.insert(item.id.clone()) {
+            let message = format!(
+                "{}:{at}: the id {:?} stands twice: expected one item of each id",
+                source(&args.input),
+                item.id
+            );
+            return Err(CliError::input(message, RUN));
+        }
+        items.push(item);
     }
     if let Some(id) = &args.item {
         items.retain(|item| item.id == *id);
@@ -277,6 +295,10 @@ fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {
     };
     let (mut runs, mut recording) = (Vec::new(), Recording::default());
     for item in &items {
+        recording.begin(&item.id);
+        if let Some(table) = &mut table {
+            table.begin(&item.id);
+        }
         let mut one = |executor: &mut dyn Executor| {
             let mut recorder = Recorder::new(executor, &mut recording);
             flow::run(&workflow, &item.inputs, &mut recorder, Bounds::default(), 0)

@@ -39,7 +39,7 @@ pub struct Change {
 pub struct Locality {
     /// JSON values that are added, removed or replaced; of two values in one place, the larger count.
     pub ast_nodes: usize,
-    /// Steps that ask a model and were not there.
+    /// How many more steps ask a model than before; retries of guards are no steps.
     pub new_llm_calls: usize,
     /// Characters of prompts and notes that are added or removed.
     pub prompt_chars: usize,

@@ -138,8 +138,16 @@ pub fn run(
         }),
         _ => None,
     });
+    let unchecked = workflow.steps.iter().filter_map(|step| match &step.action {
+        Action::Check(check) if check.is_hard && crash.is_none() => {
+            let is_open = runner.memory.flag(&check.flag).is_none();
+            is_open.then(|| check.flag.clone())
+        }
+        _ => None,
+    });
     Ok(RunOutcome {
         flags: flags.collect(),
+        unchecked: unchecked.collect(),
         trace: Trace {
             crash,
             output: output.as_ref().map(Data::digest),

@@ -143,6 +143,8 @@ pub struct RunOutcome {
     pub output: Option<Data>,
     /// Flags as they stood at its end, in the order of their checks.
     pub flags: Vec<TraceFlag>,
+    /// Hard flags whose check never ran though the run returned, in the order of the steps.
+    pub unchecked: Vec<String>,
     /// What it did.
     pub trace: Trace,
     /// What it cost.
@@ -155,9 +157,10 @@ impl RunOutcome {
         self.trace.crash.as_ref()
     }
 
-    /// Hard flags that are false: the output breaks a constraint, and nothing crashed.
+    /// Hard flags that are false, or that nothing asked: no constraint is kept that was not checked. Nothing crashed.
     pub fn violations(&self) -> impl Iterator<Item = &str> {
         let broken = self.flags.iter().filter(|flag| flag.hard && !flag.ok);
-        broken.map(|flag| flag.id.as_str())
+        let broken = broken.map(|flag| flag.id.as_str());
+        broken.chain(self.unchecked.iter().map(String::as_str))
     }
 }

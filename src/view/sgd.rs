@@ -372,7 +372,7 @@ pub fn run(run: &SgdRun) -> View {
     tables(&mut view, &facts);
     if let (Some(base), Some(chosen)) = (facts.test_base, facts.test_chosen) {
         view.sentence(format!(
-            "On test, read once, the loss is {:.4} under prompt 0 and {:.4} under the checkpoint.",
+            "On test, read once in this experiment, the loss is {:.4} under prompt 0 and {:.4} under the checkpoint.",
             base.loss.value(),
             chosen.loss.value()
         ));
@@ -476,9 +476,21 @@ pub fn ran(of: &SgdRun, pause: SgdPause) -> View {
         SgdPause::Steps => view.sentence("As many steps were taken as were asked for."),
         SgdPause::Waits => {
             view.sentence("A proposal says always or never: a person approves or refuses it.");
+            if let Some(standing) = crate::session::sgd::running::waiting(of) {
+                proposal(&mut view, standing.patch.as_str());
+            }
         }
     }
     view
+}
+
+/// The diff of a proposal, and why it is proposed; whoever approves reads it first.
+pub fn proposal(view: &mut View, patch: &str) {
+    let members: serde_json::Value = serde_json::from_str(patch).unwrap_or_default();
+    let text = |name: &str| members[name].as_str().unwrap_or_default().to_owned();
+    view.gap();
+    view.sentence(format!("Why it is proposed: {}", text("rationale")));
+    view.source(text("patch"));
 }
 
 /// The prompt of a run at a place.

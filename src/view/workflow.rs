@@ -162,6 +162,8 @@ pub struct WorkflowItemRun {
     pub crash: Option<WorkflowCrash>,
     /// Flags at its end.
     pub flags: Vec<WorkflowFlag>,
+    /// Hard flags whose check never ran, though the run returned.
+    pub unchecked: Vec<String>,
     /// Digest of its trace: the same answers give the same digest.
     pub trace: Digest,
     /// Executions of steps, in order.
@@ -182,7 +184,7 @@ pub struct WorkflowRan {
     pub items: Vec<WorkflowItemRun>,
     /// Runs that crashed.
     pub crashed: u64,
-    /// Runs that ended with a hard flag false.
+    /// Runs that ended with a hard flag false, or without its check.
     pub violated: u64,
     /// Calls of models.
     pub calls: u64,
@@ -421,6 +423,7 @@ fn item_run(item: &str, outcome: &RunOutcome) -> WorkflowItemRun {
             detail: crash.detail.clone(),
         }),
         flags: flags.collect(),
+        unchecked: outcome.unchecked.clone(),
         trace: outcome.trace.digest(),
         steps: outcome.trace.steps.iter().map(step).collect(),
         calls: outcome.usage.calls,
@@ -432,13 +435,25 @@ fn ended(run: &WorkflowItemRun) -> String {
     if let Some(crash) = &run.crash {
         return format!("crashed: {}", crash.reason);
     }
-    let broken = run.flags.iter().filter(|flag| !flag.ok);
-    let broken: Vec<_> = broken.map(|flag| flag.flag.as_str()).collect();
-    if broken.is_empty() {
-        "returned".to_owned()
-    } else {
-        format!("returned, not {}", broken.join(", "))
+    let broken = |hard: bool| {
+        let flags = run
+            .flags
+            .iter()
+            .filter(|flag| !flag.ok && flag.hard == hard);
+        let names: Vec<_> = flags.map(|flag| flag.flag.as_str()).collect();
+        names.join(", ")
+    };
+    let mut words = "returned".to_owned();
+    for (what, names) in [
+        ("not", broken(true)),
+        ("softly not", broken(false)),
+        ("NOT CHECKED", run.unchecked.join(", ")),
+    ] {
+        if !names.is_empty() {
+            words.push_str(&format!(", {what} {names}"));
+        }
     }
+    words
 }
 
 /// What runs of a workflow did.
@@ -465,7 +480,7 @@ pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutc
         view.verdict = "fail";
     }
     view.answer(format!(
-        "Of {} runs, {} crashed and {} ended with a hard flag false.",
+        "Of {} runs, {} crashed and {} ended with a hard flag false or not checked.",
         facts.items.len(),
         facts.crashed,
         facts.violated

@@ -84,25 +84,36 @@ def confirm_root(run):
 
 def promotion_problem(state, e):
     """A prompt of a run is promoted as its checkpoint, on gates that hold it against prompt 0 on the confirm clusters."""
+    first = None
     for name, run in sorted(state.descents.items()):
         left = [step.committed["new_digest"] for step in run.steps if step.committed and "attempt" in step.committed]
         if e.data["candidate_digest"] not in left:
             continue
-        if run.checkpoint is None or run.checkpoint["prompt_digest"] != e.data["candidate_digest"]:
-            return "the checkpoint of %s" % name, e.data["candidate_digest"]
-        if run.test_read is None:
-            return "sgd.test_read of %s" % name, "none"
-        for gate in e.data["gates"]:
-            record_ = state.manifests.get(gate)
-            current = record_ and record_.in_force()
-            if current is None:
-                return "a version in force", "none"
-            manifest = current.manifest
-            if manifest.get("data", {}).get("confirm_root") != confirm_root(run):
-                return "a gate on the confirm clusters of %s" % name, "another"
-            if not any(arm["role"] == "baseline" and arm["artifact_digest"] == run.data["prompt_digest"]
-                       for arm in manifest.get("arms", [])):
-                return "a gate against prompt 0 of %s" % name, gate
+        problem = promoted_problem(state, e, name, run)
+        # Several runs may leave the same prompt: one that holds is enough.
+        if problem is None:
+            return None
+        first = first or problem
+    return first
+
+
+def promoted_problem(state, e, name, run):
+    """The same, of one run that left the prompt."""
+    if run.checkpoint is None or run.checkpoint["prompt_digest"] != e.data["candidate_digest"]:
+        return "the checkpoint of %s" % name, e.data["candidate_digest"]
+    if run.test_read is None:
+        return "sgd.test_read of %s" % name, "none"
+    for gate in e.data["gates"]:
+        record_ = state.manifests.get(gate)
+        current = record_ and record_.in_force()
+        if current is None:
+            return "a version in force", "none"
+        manifest = current.manifest
+        if manifest.get("data", {}).get("confirm_root") != confirm_root(run):
+            return "a gate on the confirm clusters of %s" % name, "another"
+        if not any(arm["role"] == "baseline" and arm["artifact_digest"] == run.data["prompt_digest"]
+                   for arm in manifest.get("arms", [])):
+            return "a gate against prompt 0 of %s" % name, gate
     return None
 
 

@@ -17,6 +17,7 @@ use crate::event::payload::sgd_steps::SgdWord;
 use crate::ground::ambient;
 use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
+use crate::session::sgd::SgdError;
 use crate::session::sgd::found;
 use crate::session::sgd::promote;
 use crate::session::sgd::running;
@@ -205,6 +206,9 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
         .with_optimizer(args.optimizer_key.as_ref())
         .with_interrupts()?;
     let mut running = SgdRunning::new(&mut bench)?;
+    if running.is_simulated() && !args.program.command.is_empty() {
+        return Err(SessionError::from(SgdError::SimulatedJudge(run_id(&args.run)?)).into());
+    }
     let agents = program.as_mut().map(agents::AgentsProgram::as_agents);
     let pause = running.go(ports, agents, args.steps)?;
     let run = bench.run().map_err(SessionError::from)?;
@@ -240,8 +244,14 @@ fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
     } else {
         SgdWord::Approve
     };
+    let run = bench.run().map_err(SessionError::from)?;
+    let proposal = running::waiting(run).map(|of| of.patch.as_str().to_owned());
     running::spoken(&mut bench, &mut ctx.ports(), word)?;
-    shown(&bench)
+    let mut view = shown(&bench)?;
+    if let Some(proposal) = proposal {
+        views::proposal(&mut view, &proposal);
+    }
+    Ok(view)
 }
 
 fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {

@@ -3,6 +3,7 @@
 use crate::cli::error::CliError;
 use crate::ground::shell;
 use crate::session::sgd::SgdError;
+use crate::view::Exit;
 
 impl From<SgdError> for CliError {
     fn from(error: SgdError) -> Self {
@@ -10,7 +11,9 @@ impl From<SgdError> for CliError {
         match error {
             SgdError::Agents(_) => Self::refused(message, "clover sgd run --help"),
             SgdError::Course(_) => Self::integrity("damaged", message, "clover verify"),
-            SgdError::FewRows { .. } => Self::refused(message, "clover import labels --help"),
+            SgdError::EqualTargets(_) | SgdError::FewRows { .. } => {
+                Self::refused(message, "clover import labels --help")
+            }
             SgdError::Judge { .. } | SgdError::NoJudge { .. } => {
                 Self::refused(message, "clover judge list")
             }
@@ -29,6 +32,13 @@ impl From<SgdError> for CliError {
             SgdError::NotDue { run, .. } => {
                 Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
             }
+            SgdError::NothingRead { .. } => Self::new(
+                Exit::TryLater,
+                "judge_silent",
+                message,
+                "clover judge ask --help",
+            ),
+            SgdError::SimulatedJudge(_) => Self::usage(message, "the same command without --"),
             SgdError::Prompt(_) => Self::usage(message, "clover sgd open --help"),
             SgdError::Taken(_) => Self::refused(message, "clover sgd status"),
         }

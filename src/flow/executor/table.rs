@@ -1,7 +1,8 @@
 //! Recorded answers by the digest of their request.
 //!
-//! JSON Lines: `{"request":"<64 hex digits>","nth":0,"text":"…"}`, or `"error":"timeout"`, or `"error":"failed: why"` in
-//! place of `text`; `nth` counts how often the same request was asked before, and `usage` may say what the call cost.
+//! JSON Lines: `{"item":"a-1","request":"<64 hex digits>","nth":0,"text":"…"}`, or `"error":"timeout"`, or
+//! `"error":"failed: why"` in place of `text`; `nth` counts how often the same request was asked before of the item, and
+//! `usage` may say what the call cost. A line without `item` answers any item: its `nth` counts over the whole run.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +29,36 @@ const FAILED: &str = "failed: ";
 /// Recorded answers.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    answers: BTreeMap<(Digest, usize), StepAnswer>,
-    asked: BTreeMap<Digest, usize>,
+    answers: BTreeMap<AnswerPlace, StepAnswer>,
+    asked: AskCounts,
+}
+
+/// The item of an answer, or none; its request; how often the same was asked before.
+type AnswerPlace = (Option<String>, Digest, usize);
+
+/// How often each request was asked, of the item at hand and of all.
+#[derive(Clone, Debug, Default)]
+struct AskCounts {
+    item: String,
+    of_item: BTreeMap<Digest, usize>,
+    of_all: BTreeMap<Digest, usize>,
+}
+
+impl AskCounts {
+    fn begin(&mut self, item: &str) {
+        item.clone_into(&mut self.item);
+        self.of_item.clear();
+    }
+
+    /// Counts an ask; gives how often it was asked before, of the item and of all.
+    fn next(&mut self, digest: Digest) -> (usize, usize) {
+        let count = |counts: &mut BTreeMap<Digest, usize>| {
+            let asked = counts.entry(digest).or_default();
+            *asked += 1;
+            *asked - 1
+        };
+        (count(&mut self.of_item), count(&mut self.of_all))
+    }
 }
 
 impl Table {
@@ -40,7 +69,8 @@ impl Table {
     pub fn add_line(&mut self, line: &str) -> Result<(), Fault> {
         let node = syntax::parse(line, LINE_MAX)?;
         let spot = Spot::root(&node);
-        let fields = spot.fields(&["request", "nth", "text", "error", "usage"])?;
+        let fields = spot.fields(&["item", "request", "nth", "text", "error", "usage"])?;
+        let item = fields.get("item").map(|spot| spot.text(200)).transpose()?;
         let request = fields.need("request")?;
         let digest = Digest::from_hex(request.text(64)?);
         let digest = digest.ok_or_else(|| request.expected("64 lower-case hex digits"))?;
@@ -56,13 +86,20 @@ impl Table {
                     None => return Err(error.expected("timeout, or failed: and why")),
                 },
             },
-            _ => return Err(spot.fault(FaultKind::MissingMember("text"))),
+            (None, None) => return Err(spot.fault(FaultKind::MissingMember("text"))),
+            (Some(text), Some(_)) => return Err(text.expected("text or error, not both")),
         };
-        let key = (digest, usize::try_from(nth).unwrap_or(usize::MAX));
+        let nth = usize::try_from(nth).unwrap_or(usize::MAX);
+        let key = (item.map(str::to_owned), digest, nth);
         match self.answers.insert(key, answer) {
             None => Ok(()),
             Some(_) => Err(spot.fault(FaultKind::Twice(digest.to_hex()))),
         }
+    }
+
+    /// Goes on with an item.
+    pub fn begin(&mut self, item: &str) {
+        self.asked.begin(item);
     }
 
     /// How many answers it holds.
@@ -105,7 +142,7 @@ fn usage(fields: &Fields<'_>) -> Result<Usage, Fault> {
 }
 
 /// An answer as a line of a table, without a line break.
-pub fn to_line(digest: Digest, nth: usize, answer: &StepAnswer) -> String {
+pub fn to_line(item: &str, (digest, nth): (Digest, usize), answer: &StepAnswer) -> String {
     let number = |count: u64| Data::Number(Number::of_count(usize::try_from(count).unwrap_or(0)));
     let (name, text, usage) = match answer {
         StepAnswer::Text(text, usage) => ("text", text.clone(), usage),
@@ -119,6 +156,7 @@ pub fn to_line(digest: Digest, nth: usize, answer: &StepAnswer) -> String {
         ("usd_micro", number(usage.usd_micro)),
     ]);
     let line = Data::object([
+        ("item", Data::text(item.to_owned())),
         ("request", Data::text(digest.to_hex())),
         ("nth", Data::Number(Number::of_count(nth))),
         (name, Data::Text(text)),
@@ -129,14 +167,14 @@ pub fn to_line(digest: Digest, nth: usize, answer: &StepAnswer) -> String {
 
 impl Executor for Table {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
-        let asked = self.asked.entry(ask.digest).or_default();
-        let nth = *asked;
-        *asked += 1;
-        let answer = self.answers.get(&(ask.digest, nth));
+        let (of_item, of_all) = self.asked.next(ask.digest);
+        let own = (Some(self.asked.item.clone()), ask.digest, of_item);
+        let any = (None, ask.digest, of_all);
+        let answer = self.answers.get(&own).or_else(|| self.answers.get(&any));
         answer.cloned().ok_or_else(|| ExecutorFault::NotRecorded {
             step: ask.step.to_owned(),
             digest: ask.digest,
-            nth,
+            nth: of_item,
         })
     }
 }
@@ -144,9 +182,16 @@ impl Executor for Table {
 /// What executors answered, as lines of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    asked: BTreeMap<Digest, usize>,
+    asked: AskCounts,
     /// Lines, in the order of the asks.
     pub lines: Vec<String>,
+}
+
+impl Recording {
+    /// Goes on with an item.
+    pub fn begin(&mut self, item: &str) {
+        self.asked.begin(item);
+    }
 }
 
 /// An executor that keeps what another answers.
@@ -165,10 +210,10 @@ impl<'a> Recorder<'a> {
 impl Executor for Recorder<'_> {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
         let answer = self.inner.ask(ask)?;
-        let asked = self.recording.asked.entry(ask.digest).or_default();
-        let line = to_line(ask.digest, *asked, &answer);
-        *asked += 1;
-        self.recording.lines.push(line);
+        let recording = &mut self.recording;
+        let (nth, _) = recording.asked.next(ask.digest);
+        let line = to_line(&recording.asked.item, (ask.digest, nth), &answer);
+        recording.lines.push(line);
         Ok(answer)
     }
 }

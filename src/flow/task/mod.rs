@@ -74,6 +74,14 @@ pub fn is_head(line: &str) -> bool {
     line.is_ok_and(|line| line.member("task_set").is_some())
 }
 
+/// Whether the first line of a set says what one has to say.
+///
+/// # Errors
+/// [`Fault`] at the first place that is refused.
+pub fn check_head(line: &str) -> Result<(), Fault> {
+    TaskSet::head(line).map(drop)
+}
+
 /// A fault of a set, with its line.
 pub type LineFault = (usize, Fault);
 

@@ -37,6 +37,9 @@ pub enum SgdError {
     /// The run has ended.
     #[error("run {0} has ended")]
     Ended(RunId),
+    /// No loss tells rows apart whose labels are all equal.
+    #[error("the labels of {0} are all equal: expected at least two values in it")]
+    EqualTargets(SgdSplit),
     /// A part has no rows.
     #[error(
         "{experiment}: no labelled row falls into {split}; expected at least 3 clusters in each part, found {rows} rows in all"
@@ -91,6 +94,16 @@ pub enum SgdError {
     /// The text of a row is not at hand.
     #[error("the texts of {}/{}/{} are not at hand: the judge has nothing to read", .0.policy, .0.item, .0.draw)]
     NoText(Box<SgdRow>),
+    /// The judge gave no number at all.
+    #[error(
+        "judge {judge}: none of {rows} rows has a score that can be read; nothing was recorded, and the same command asks again"
+    )]
+    NothingRead {
+        /// The judge.
+        judge: JudgeId,
+        /// Rows that it was asked about.
+        rows: usize,
+    },
     /// Something else is due.
     #[error("run {run}: {due} comes first")]
     NotDue {
@@ -102,6 +115,9 @@ pub enum SgdError {
     /// A prompt is none.
     #[error("the prompt: {0}")]
     Prompt(String),
+    /// A program was named, and the run's judge is the simulated one.
+    #[error("run {0}: its judge is the simulated one; a program is not asked")]
+    SimulatedJudge(RunId),
     /// The checkpoint is prompt 0.
     #[error("run {0}: its checkpoint is prompt 0, and there is nothing to promote")]
     Unchanged(RunId),

@@ -130,6 +130,13 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
             .into());
         }
     }
+    for split in [SgdSplit::Train, SgdSplit::Val, SgdSplit::Test] {
+        let mut targets = parts[&split].iter().map(|row| row.target_micro);
+        let first = targets.next();
+        if targets.all(|other| Some(other) == first) {
+            return Err(SgdError::EqualTargets(split).into());
+        }
+    }
     let root = |split| part_root(&parts[&split]);
     let json = String::from_utf8(request.prompt.to_json());
     let json = json.ok().and_then(SgdDocument::new);

@@ -351,6 +351,11 @@ impl<'b> SgdRunning<'b> {
         Ok(true)
     }
 
+    /// Whether the run's judge is the simulated one of this program.
+    pub fn is_simulated(&self) -> bool {
+        is_simulated(&self.judge)
+    }
+
     fn forward(&mut self, ports: &mut dyn Ports) -> Result<&mut Box<dyn Forward>, SessionError> {
         if self.forward.is_none() {
             let made: Box<dyn Forward> = if is_simulated(&self.judge) {
@@ -411,6 +416,11 @@ impl<'b> SgdRunning<'b> {
                 judge: judge.clone(),
                 error,
             })?);
+        }
+        // An outage of the judge is no answer: nothing of it stands on record, least of all of test.
+        if !scores.is_empty() && scores.iter().all(Vec::is_empty) {
+            let rows = scores.len();
+            return Err(SgdError::NothingRead { judge, rows }.into());
         }
         let said = SgdScored {
             first: count(first),

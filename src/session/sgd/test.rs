@@ -1,5 +1,6 @@
 //! The one reading of test, under prompt 0 and the checkpoint.
 
+use clover_event::Kind;
 use clover_event::payload::sgd::SgdPart;
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd::SgdTestRead;
@@ -8,6 +9,7 @@ use clover_projection::sgd::due::SgdDue;
 use clover_workflow::sgd::course::SgdCourse;
 
 use crate::error::SessionError;
+use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::sgd::SgdBench;
 use crate::sgd::SgdError;
@@ -34,6 +36,9 @@ pub fn read(bench: &mut SgdBench, ports: &mut dyn Ports) -> Result<SgdTestRead, 
         }
         None => return Err(SgdError::Ended(bench.id.clone()).into()),
     }
+    // Whoever may not say what test is worth does not see it scored.
+    let need = KeyNeed::runner(Kind::SgdTestRead);
+    ports.check(bench.ledger.state(), &[need])?;
     let course = SgdCourse::of(bench.run()?).map_err(SgdError::from)?;
     let both = [
         course.prompt0().clone(),
