@@ -119,3 +119,94 @@ fn what_is_wrong_has_its_file_line_and_column() {
     let patch: serde_json::Value = serde_json::from_str(&patch.out).unwrap();
     assert_eq!(patch[0]["path"], "/steps/0/prompt/system");
 }
+
+/// Two items that ask the same are told apart, whichever runs, and in whatever order.
+#[test]
+fn recorded_answers_are_those_of_their_item() {
+    let mut desk = Desk::new();
+    desk.file(
+        "w.json",
+        r#"{"ir":"wf/1","inputs":["x"],"steps":[{"id":"read","kind":"llm","prompt":{"user":"Read {{x.text}}"},"out":{"as":"json","schema":{"type":"object"}},"reads":["x.text"],"writes":"y"}],"return":"y"}"#,
+    );
+    let item = |id: &str, total: u64| {
+        format!(
+            r#"{{"id":"{id}","input":{{"x":{{"text":"12 euros"}}}},"sim":{{"answer":{{"total":{total}}}}}}}"#
+        ) + "\n"
+    };
+    desk.file("in.jsonl", &(item("a", 12) + &item("b", 13)));
+    let run = "workflow run w.json --json --input";
+    let first = desk
+        .ok(&format!(
+            "{run} in.jsonl --executor sim --record answers.jsonl"
+        ))
+        .json();
+    let items = &first["data"]["items"];
+    assert_ne!(items[0]["output"], items[1]["output"], "{items}");
+    let one = format!("{run} in.jsonl --executor table=answers.jsonl --item b");
+    assert_eq!(desk.ok(&one).json()["data"]["items"][0], items[1]);
+    desk.file("turned.jsonl", &(item("b", 13) + &item("a", 12)));
+    let turned = desk
+        .ok(&format!(
+            "{run} turned.jsonl --executor table=answers.jsonl"
+        ))
+        .json();
+    assert_eq!(turned["data"]["items"][0], items[1]);
+    assert_eq!(turned["data"]["items"][1], items[0]);
+    // One id names one item.
+    desk.file("twice.jsonl", &(item("a", 12) + &item("a", 13)));
+    let twice = desk.run(&format!("{run} twice.jsonl --executor sim"));
+    assert_eq!(twice.code, 4, "{}", twice.err);
+    says(&twice, &["twice.jsonl:2", "stands twice"]);
+    // And the first line of a set is read.
+    desk.file(
+        "set.jsonl",
+        &("{\"task_set\":null}\n".to_owned() + &item("a", 12)),
+    );
+    let set = desk.run(&format!("{run} set.jsonl --executor sim"));
+    assert_eq!(set.code, 4, "{}", set.err);
+    says(&set, &["set.jsonl:1", "wf-tasks/1"]);
+}
+
+/// A return before a hard check leaves the check open, and the run is not clean.
+#[test]
+fn a_hard_check_that_never_ran_is_not_kept() {
+    let mut desk = Desk::new();
+    desk.file(
+        "w.json",
+        r#"{"ir":"wf/1","inputs":["x"],"steps":[{"id":"early","kind":"return","path":"x"},{"id":"positive","kind":"check","expr":{"op":"gt","a":{"path":"x.total"},"b":{"const":0}},"hard":true}],"return":"x"}"#,
+    );
+    desk.file(
+        "in.jsonl",
+        "{\"id\":\"a\",\"input\":{\"x\":{\"total\":-5}}}\n",
+    );
+    desk.file("none.jsonl", "");
+    let ran = desk.run("workflow run w.json --input in.jsonl --executor table=none.jsonl --json");
+    assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
+    let data = ran.json()["data"].clone();
+    assert_eq!(
+        data["items"][0]["unchecked"],
+        serde_json::json!(["positive"])
+    );
+    assert_eq!(data["violated"], 1);
+    let ran = desk.run("workflow run w.json --input in.jsonl --executor table=none.jsonl");
+    assert!(ran.out.contains("NOT CHECKED positive"), "{}", ran.out);
+}
+
+#[test]
+fn a_drawing_is_written_over_nothing() {
+    let mut desk = begun("invoices");
+    let before = std::fs::read(desk.at.join("shop/workflow.json")).unwrap();
+    let ran = desk.run("workflow show shop/workflow.json -o shop/workflow.json");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    desk.file("old.svg", "kept");
+    let ran = desk.run("workflow show shop/workflow.json -o old.svg");
+    assert_eq!(ran.code, 11, "{}", ran.err);
+    assert_eq!(
+        std::fs::read(desk.at.join("shop/workflow.json")).unwrap(),
+        before
+    );
+    assert_eq!(
+        std::fs::read_to_string(desk.at.join("old.svg")).unwrap(),
+        "kept"
+    );
+}

@@ -11,6 +11,7 @@ use super::Desk;
 use super::copy_tree;
 use super::killed::Home;
 use super::live_runs::said;
+use super::says;
 use crate::support::child;
 
 /// The fenced blocks of a page after a heading.
@@ -186,4 +187,88 @@ fn the_offline_pair_lowers_the_loss_of_test() {
     }
     println!("{lowered} of {seeds} runs lower the loss of test");
     assert!(lowered * 10 >= seeds * 8);
+}
+
+/// A judge that scores by the length of what it is told, and declines everything while a file `down` stands.
+const JUDGE: &str = r#"while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  if [ -e down ]; then echo "{\"id\":$id,\"error\":\"down\"}"; else echo "{\"id\":$id,\"score\":0.${#line}}"; fi
+done
+"#;
+
+/// An outage of the judge is no answer: nothing of it is recorded, and test can still be read once.
+#[test]
+fn an_outage_of_the_judge_burns_nothing() {
+    let mut desk = desk(60, 3);
+    desk.file("judge.sh", JUDGE);
+    let row = r#"{"prompt_id":"first","prompt":"Why?","response":"Because."}"#;
+    desk.file("one_responses.jsonl", &format!("{row}\n"));
+    let program = "-- sh judge.sh";
+    desk.ok(&format!(
+        "judge run --judge llm --model m-1 --rows one_responses.jsonl {program}"
+    ));
+    desk.ok("sgd open one --judge llm --prompt judge.md --steps 1 --repeats 1");
+    let silent = |desk: &mut Desk, verb: &str| {
+        desk.file("down", "");
+        let line = format!("sgd {verb} one {program}");
+        let scored = |desk: &mut Desk| {
+            let log = desk.ok("log --kind sgd.scored --json").json();
+            log["data"]["entries"].clone()
+        };
+        let before = scored(desk);
+        let ran = desk.run(&line);
+        assert_eq!(ran.code, 75, "{}{}", ran.out, ran.err);
+        says(&ran, &["none of", "nothing was recorded"]);
+        assert_eq!(scored(desk), before);
+        std::fs::remove_file(desk.at.join("down")).unwrap();
+    };
+    silent(&mut desk, "run");
+    desk.ok(&format!("sgd run one {program}"));
+    silent(&mut desk, "test");
+    let read = desk.ok(&format!("sgd test one {program}")).out;
+    assert!(read.contains("read once in this experiment"), "{read}");
+    desk.ok("verify --recompute");
+}
+
+/// Whoever may not say what test is worth does not see it scored; a program is not asked where the judge is simulated.
+#[test]
+fn test_is_scored_only_for_its_custodian() {
+    let mut desk = desk(60, 3);
+    desk.ok("sgd open one --judge sim --simulated --prompt judge.md --steps 1 --repeats 1");
+    let words: Vec<_> = "sgd run one -- sh judge.sh".split(' ').collect();
+    desk.refused(&words, 2, &["its judge is the simulated one"]);
+    desk.ok("sgd run one");
+    let key = desk.key_file("cem");
+    let away = key.with_extension("away");
+    std::fs::rename(&key, &away).unwrap();
+    let before = desk.ok("log --kind sgd.scored --json").json();
+    let ran = desk.run("sgd test one");
+    assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let after = desk.ok("log --kind sgd.scored --json").json();
+    assert_eq!(before["data"], after["data"]);
+    std::fs::rename(&away, &key).unwrap();
+    desk.ok("sgd test one");
+}
+
+/// Labels that are all equal are refused before anything is scored.
+#[test]
+fn equal_labels_open_no_run() {
+    let mut desk = Desk::new();
+    desk.file("judge.md", &blocks(&page(), "text").remove(0));
+    desk.ok("init --holder Ada --roles all");
+    desk.ok("key new opt --role optimizer");
+    desk.ok("experiment register tune --title T --purpose trial");
+    desk.ok("label design new read --purpose calibrate --probability 1");
+    let rows: String = (0..40)
+        .map(|n| {
+            format!(
+                r#"{{"prompt_id":"q{n}","prompt":"Why {n}?","response":"Because of {n}.","judge_score":0.5,"oracle_label":0.5}}"#
+            ) + "\n"
+        })
+        .collect();
+    desk.file("base_responses.jsonl", &rows);
+    desk.ok("import cje base_responses.jsonl --labels");
+    let line = "sgd open one --judge sim --simulated --prompt judge.md";
+    let words: Vec<_> = line.split(' ').collect();
+    desk.refused(&words, 11, &["the labels of train are all equal"]);
 }
