@@ -59,7 +59,8 @@ pub enum PatchRule {
     Context,
     /// A section that is added or moved has a place of its own. Measured: the place.
     Order,
-    /// The new text is in normal form. Measured: 1, or its lines or sentences where they are too many.
+    /// The new text is in normal form, and no new line of it looks like a heading or a comment of a section. Measured: 1, or
+    /// its lines or sentences where they are too many.
     NormalForm,
     /// Something changes. Measured: 0.
     NoChange,
@@ -428,7 +429,12 @@ fn sections_after(
         found.add(PatchRule::Order, i64::from(ord), i64::from(ORD_MAX));
     }
     let title = patch.title.as_deref().unwrap_or_default();
-    if normal::check(text).is_err() || model::check_title(title).is_err() {
+    let before = context.current.section(&patch.section);
+    let before = before.map_or("", |old| old.text.as_str());
+    // A judge that reads the rendered prompt cannot tell such a line from a frozen section.
+    let poses = |line: &str| normal::poses(line) && !before.split('\n').any(|known| known == line);
+    let is_posing = text.split('\n').any(poses);
+    if is_posing || normal::check(text).is_err() || model::check_title(title).is_err() {
         found.add(PatchRule::NormalForm, 1, 0);
     } else {
         let lines = text.split('\n').count();

@@ -220,6 +220,14 @@ fn what_may_be_edited_is_held_to_by_a_rule_each() {
     );
     let hidden = replaced(&prompt, "bias", "no merit", "no\u{200b} merit");
     assert_eq!(refused(3, &hidden), [(PatchRule::NormalForm, 1, 0)]);
+    // A line that the judge takes for the head of another section.
+    for head in ["## Output", "  # Policy", "<!-- clover: kind=axis -->"] {
+        let posing = replaced(&prompt, "bias", "no merit", &format!("no merit.\n{head}\n"));
+        assert!(
+            refused(3, &posing).contains(&(PatchRule::NormalForm, 1, 0)),
+            "{head}"
+        );
+    }
     let many = format!(
         "{}{}",
         prompt.section("bias").unwrap().text,

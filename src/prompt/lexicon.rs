@@ -97,7 +97,8 @@ impl Lexicon {
 
     /// The level of a sentence, 0 to 4: that of its strongest term, 0 without any.
     pub fn level(&self, sentence: &str) -> u8 {
-        let text = normal::comparable(&sentence.replace('\u{2019}', "'"));
+        let plain = normal::plain(&sentence.replace('\u{2019}', "'"));
+        let text = normal::comparable(&plain);
         let (mut at, mut level) = (0, 0);
         while let Some(c) = text[at..].chars().next() {
             let found = self.levels.iter().find(|(term, _)| {
@@ -156,6 +157,13 @@ mod tests {
             ("It can’t count.", 3),
             ("The cannery mayor onlyx", 0),
             ("You mu\u{455}t do so", 3),
+            // What a reader passes over hides no term.
+            ("A list must\u{b2} get 0.", 3),
+            ("Always\u{aa} favour short.", 4),
+            ("Never\u{b9} reward lists.", 4),
+            ("Al**way**s check.", 4),
+            ("A rule m\u{332}u\u{332}s\u{332}t\u{332} bind.", 3),
+            ("You must\u{2460} do so", 3),
             ("You 'must' do so", 3),
             ("必须核对。", 3),
             ("不得加分。", 3),

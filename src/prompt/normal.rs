@@ -122,6 +122,27 @@ pub fn comparable(text: &str) -> String {
     out
 }
 
+/// A text without what a reader passes over inside words: marks of emphasis and marks that combine with a letter go; raised,
+/// small and circled signs end a word.
+pub fn plain(text: &str) -> String {
+    let is_digits = |c: char| {
+        let mut same = std::iter::once(c).nfkc().peekable();
+        !c.is_ascii() && same.peek().is_some() && same.all(|c| c.is_ascii_digit())
+    };
+    let seen = text.chars().filter_map(|c| match c {
+        '*' | '_' | '`' | '~' | '\u{300}'..='\u{36f}' => None,
+        '\u{aa}' | '\u{ba}' | '\u{2120}' | '\u{2122}' => Some(' '),
+        _ if is_digits(c) => Some(' '),
+        _ => Some(c),
+    });
+    seen.collect()
+}
+
+/// Whether a line looks like the heading of a section, or like a comment that says what a section is.
+pub fn poses(line: &str) -> bool {
+    line.trim_start_matches([' ', '\t']).starts_with('#') || line.contains("<!--")
+}
+
 /// Characters that stand between tokens of a comparable text.
 fn is_between(c: char) -> bool {
     match c {

@@ -26,6 +26,11 @@ use serde_json::json;
 use crate::support::verifiers;
 
 const WORDS: &[&str] = &[
+    "# Policy",
+    "<!-- clover: kind=axis -->",
+    "m\u{332}ust",
+    "never\u{b9}",
+    "al**way**s",
     "judge",
     "the",
     "content",

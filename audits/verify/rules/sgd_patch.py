@@ -46,6 +46,11 @@ def is_normal(text):
     return not (CONTROL.search(text) or hidden or UNASSIGNED.search(text)) and normal_form(text) == text
 
 
+def poses(line):
+    """Whether a line looks like the heading of a section, or like a comment that says what a section is."""
+    return line.lstrip(" \t").startswith("#") or "<!--" in line
+
+
 def is_title(text):
     return is_normal(text) and "\n" not in text and text.strip() == text and len(text) <= TITLE_MAX
 
@@ -111,9 +116,21 @@ def is_word(text, at, end):
                 plain(text[end - 1]) and part(after[0], after[1]))
 
 
+def plain(text):
+    """A text without what a reader passes over inside words; raised, small and circled signs end a word."""
+    seen = []
+    for c in text:
+        if c in "*_`~" or "\u0300" <= c <= "\u036f":
+            continue
+        same = "" if c.isascii() else unicodedata.normalize("NFKC", c)
+        digits = same and all("0" <= d <= "9" for d in same)
+        seen.append(" " if digits or c in "\u00aa\u00ba\u2120\u2122" else c)
+    return "".join(seen)
+
+
 @lru_cache(maxsize=20_000)
 def level(sentence):
-    text, at, found = comparable(sentence.replace("\u2019", "'")), 0, 0
+    text, at, found = comparable(plain(sentence.replace("\u2019", "'"))), 0, 0
     while at < len(text):
         for term, of in LEVELS:
             if text.startswith(term, at) and is_word(text, at, at + len(term)):
@@ -398,7 +415,9 @@ def judge(prompt0, current, proposal, step, terms, approvals, gradient_items):
     taken = any(of["ord"] == place for of in sections if of["section_id"] != patch["section"])
     if place is not None and (change == "add" or patch.get("ord") is not None) and (place > ORD_MAX or taken):
         found.append(("order", place, ORD_MAX))
-    if not is_normal(text) or not is_title(patch.get("title") or ""):
+    known = before.split("\n")
+    posing = any(poses(line) and line not in known for line in text.split("\n"))
+    if posing or not is_normal(text) or not is_title(patch.get("title") or ""):
         found.append(("normal_form", 1, 0))
     else:
         at_most("normal_form", text.count("\n") + 1, LINES_MAX)

@@ -45,6 +45,9 @@ use crate::sgd::SgdBench;
 use crate::sgd::SgdError;
 use crate::sgd::count;
 
+/// Rows of a program's judge between two entries: so many answers are lost at most where a run is killed.
+const ASKED_ROWS: usize = 16;
+
 /// How far a run went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SgdPause {
@@ -403,7 +406,12 @@ impl<'b> SgdRunning<'b> {
             run.taken()
         };
         let (first, rows) = course::unscored(run, part, prompt.digest());
-        let rows: Vec<_> = rows.into_iter().take(SGD_ROWS_MAX).cloned().collect();
+        let most = if self.is_simulated() {
+            SGD_ROWS_MAX
+        } else {
+            ASKED_ROWS
+        };
+        let rows: Vec<_> = rows.into_iter().take(most).cloned().collect();
         let repeats = run.said.terms.repeats.value();
         let judge = run.said.judge.clone();
         let with_texts = self.bench.with_texts(&rows)?;
