@@ -210,7 +210,7 @@ impl<'a> Recorder<'a> {
 impl Executor for Recorder<'_> {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
         let answer = self.inner.ask(ask)?;
-        let recording = &mut self.recording;
+        let recording = &mut *self.recording;
         let (nth, _) = recording.asked.next(ask.digest);
         let line = to_line(&recording.asked.item, (ask.digest, nth), &answer);
         recording.lines.push(line);
