@@ -487,10 +487,13 @@ pub fn ran(of: &SgdRun, pause: SgdPause) -> View {
 /// The diff of a proposal, and why it is proposed; whoever approves reads it first.
 pub fn proposal(view: &mut View, patch: &str) {
     let members: serde_json::Value = serde_json::from_str(patch).unwrap_or_default();
-    let text = |name: &str| members[name].as_str().unwrap_or_default().to_owned();
+    let text = |of: &serde_json::Value| of.as_str().unwrap_or_default().to_owned();
     view.gap();
-    view.sentence(format!("Why it is proposed: {}", text("rationale")));
-    view.source(text("patch"));
+    view.sentence(format!(
+        "Why it is proposed: {}",
+        text(&members["rationale"])
+    ));
+    view.source(text(&members["patch"]["diff"]));
 }
 
 /// The prompt of a run at a place.

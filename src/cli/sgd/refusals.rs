@@ -14,9 +14,14 @@ impl From<SgdError> for CliError {
             SgdError::EqualTargets(_) | SgdError::FewRows { .. } => {
                 Self::refused(message, "clover import labels --help")
             }
-            SgdError::Judge { .. } | SgdError::NoJudge { .. } => {
-                Self::refused(message, "clover judge list")
-            }
+            SgdError::Judge { .. } => Self::refused(message, "clover judge list"),
+            SgdError::NoJudge { judge, .. } => Self::refused(
+                message,
+                format!(
+                    "clover judge run --judge {} --rows PATH -- COMMAND",
+                    shell::word(&judge)
+                ),
+            ),
             SgdError::JudgedKey(_) => {
                 Self::refused(message, "clover key new NAME --role optimizer")
             }

@@ -285,7 +285,9 @@ impl<'b> SgdRunning<'b> {
         let request = request.map(|of| of.request.as_str().to_owned());
         let answer = agents.gradient(&request.unwrap_or_default());
         let gradient = answer.map_err(SgdError::Agents)?;
-        let gradient = course::gradient(&gradient).map_err(SgdError::from)?;
+        // What agents say wrong is wrong with them, and not with the ledger.
+        let gradient = course::gradient(&gradient)
+            .map_err(|unmet| SgdError::Agents(format!("expected {}", unmet.found)))?;
         self.leak_test(gradient.as_str())?;
         let said = SgdGradientReturned {
             gradient,

@@ -272,3 +272,58 @@ fn equal_labels_open_no_run() {
     let words: Vec<_> = line.split(' ').collect();
     desk.refused(&words, 11, &["the labels of train are all equal"]);
 }
+
+/// Agents that raise a sentence to level 4.
+const AGENTS: &str = r#"read -r line
+case "$line" in
+  '{"gradient"'*) printf '%s\n' '{"anchors":[],"items":[{"attribution":"Errors of one class.","class":"A","confidence":500000,"direction":"tighten","target_section":"bias"}],"step":0}' ;;
+  *) d=${line#*\"prompt_digest\":\"}; d=${d%%\"*}
+    printf '%s\n' "{\"addresses\":[0],\"patch\":{\"diff\":\"--- a/sections/bias.md\\n+++ b/sections/bias.md\\n@@ -1 +1 @@\\n-You must treat every answer alike, whoever wrote it.\\n+You must always treat every answer alike, whoever wrote it.\\n\",\"parent\":\"$d\",\"section\":\"bias\"},\"rationale\":\"Say it for good.\"}" ;;
+esac
+"#;
+
+/// A patch that says always waits for a person, who is shown it; without agents' sense it is no fault of the ledger.
+#[test]
+fn a_person_sees_the_patch_that_waits() {
+    let mut desk = desk(60, 3);
+    let text = std::fs::read_to_string(desk.at.join("judge.md")).unwrap();
+    let mild = "Treat every answer alike, whoever wrote it.";
+    assert!(text.contains(mild));
+    let text = text.replace(mild, "You must treat every answer alike, whoever wrote it.");
+    desk.file("judge.md", &text);
+    desk.file("agents.sh", AGENTS);
+    let with = ["--agents", "sh agents.sh"];
+    let open = "sgd open one --judge sim --simulated --prompt judge.md --steps 1 --repeats 1";
+    let words: Vec<&str> = open.split(' ').chain(with).collect();
+    let ran = desk.words(&words);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let run: Vec<&str> = ["sgd", "run", "one"].into_iter().chain(with).collect();
+    let ran = desk.words(&run);
+    assert_eq!(ran.code, 12, "{}{}", ran.out, ran.err);
+    for part in [
+        "Say it for good.",
+        "+You must always treat every answer alike",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    let approved = desk.ok("sgd approve one").out;
+    assert!(approved.contains("+You must always"), "{approved}");
+    let ran = desk.words(&run);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    desk.ok("sgd test one");
+    desk.ok("verify --recompute");
+}
+
+#[test]
+fn agents_that_make_no_sense_are_named() {
+    let mut desk = desk(60, 3);
+    desk.file("agents.sh", "read -r line; echo '{\"nothing\":1}'\n");
+    let with = ["--agents", "sh agents.sh"];
+    let open = "sgd open one --judge sim --simulated --prompt judge.md --steps 1 --repeats 1";
+    let words: Vec<&str> = open.split(' ').chain(with).collect();
+    assert_eq!(desk.words(&words).code, 0);
+    let run: Vec<&str> = ["sgd", "run", "one"].into_iter().chain(with).collect();
+    let ran = desk.words(&run);
+    assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
+    says(&ran, &["the agents: expected"]);
+}
