@@ -199,7 +199,7 @@ pub fn end_in_words(end: Option<SynthEnd>) -> &'static str {
         Some(SynthEnd::Person) => "a person stopped it",
         Some(SynthEnd::Rounds) => "every round was had",
         Some(SynthEnd::Stalled) => "two rounds brought nothing better",
-        Some(SynthEnd::Unreadable) => "two rounds returned what nobody can read",
+        Some(SynthEnd::Unreadable) => "half of what two rounds returned cannot be read",
     }
 }
 
