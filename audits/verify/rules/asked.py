@@ -1,7 +1,7 @@
 """Rules of runs that ask a model for something else than scores: what is held, asked, answered and paid (`schema/SYNTHESIS.md`)."""
 
 from history.asked_folds import FINAL, awaited
-from rules.runs import PARTS, TOKENS_MAX, cost_of, newest_prices
+from rules.runs import PARTS, TOKENS_MAX, cost_of, newest_prices, room_problem
 
 OUTPUT_MAX = 131_072
 CLASS_OF = {"propose": "aggregates"}               # which texts go out, by purpose
@@ -198,14 +198,7 @@ def reserved_problem(state, e, data):
     last = run.last_of(due[0])
     if last and last["outcome"] in FINAL:
         return "an ask without an answer, as ask %d of %s is not" % (due[0], name), "its answer"
-    cap = run.data.get("cap_usd_micro")
-    if cap is not None and run.settled + data["amount"] > cap:
-        return "at most %d left of the cap" % max(0, cap - run.settled), str(data["amount"])
-    account = state.accounts.get(data["account"])
-    if account is None:
-        return "account %s, opened before" % data["account"], "none"
-    left = max(0, account.left(account.period_of(e.recorded_text)))
-    return None if data["amount"] <= left else ("at most %d left in %s" % (left, data["account"]), str(data["amount"]))
+    return room_problem(state, e, run.settled, run.data.get("cap_usd_micro"))
 
 
 def settled_problem(state, e, data):

@@ -278,14 +278,19 @@ def reserved_problem(state, e, data):
     if not least <= data["asks"] <= run.left():
         return ("%d to %d asks: those that are open, and what is left at most" % (least, run.left()),
                 str(data["asks"]))
-    cap = run.data.get("cap_usd_micro")
-    if cap is not None and run.settled + data["amount"] > cap:
-        return "at most %d left of the cap" % max(0, cap - run.settled), str(data["amount"])
-    account = state.accounts.get(data["account"])
+    return room_problem(state, e, run.settled, run.data.get("cap_usd_micro"))
+
+
+def room_problem(state, e, settled, cap):
+    """A hold fits what its run may still cost, and what is left in its account."""
+    amount, of = e.data["amount"], e.data["account"]
+    if cap is not None and settled + amount > cap:
+        return "at most %d left of the cap" % max(0, cap - settled), str(amount)
+    account = state.accounts.get(of)
     if account is None:
-        return "account %s, opened before" % data["account"], "none"
+        return "account %s, opened before" % of, "none"
     left = max(0, account.left(account.period_of(e.recorded_text)))
-    return None if data["amount"] <= left else ("at most %d left in %s" % (left, data["account"]), str(data["amount"]))
+    return None if amount <= left else ("at most %d left in %s" % (left, of), str(amount))
 
 
 def settled_problem(state, e, data):

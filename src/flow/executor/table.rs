@@ -39,14 +39,14 @@ type AnswerPlace = (Option<String>, Digest, usize);
 /// How often each request was asked, of the item at hand and of all.
 #[derive(Clone, Debug, Default)]
 struct AskCounts {
-    item: String,
+    item: Option<String>,
     of_item: BTreeMap<Digest, usize>,
     of_all: BTreeMap<Digest, usize>,
 }
 
 impl AskCounts {
     fn begin(&mut self, item: &str) {
-        item.clone_into(&mut self.item);
+        self.item = Some(item.to_owned());
         self.of_item.clear();
     }
 
@@ -141,8 +141,8 @@ fn usage(fields: &Fields<'_>) -> Result<Usage, Fault> {
     })
 }
 
-/// An answer as a line of a table, without a line break.
-pub fn to_line(item: &str, (digest, nth): (Digest, usize), answer: &StepAnswer) -> String {
+/// An answer as a line of a table, without a line break; of an item, where one was asked about.
+pub fn to_line(item: Option<&str>, (digest, nth): (Digest, usize), answer: &StepAnswer) -> String {
     let number = |count: u64| Data::Number(Number::of_count(usize::try_from(count).unwrap_or(0)));
     let (name, text, usage) = match answer {
         StepAnswer::Text(text, usage) => ("text", text.clone(), usage),
@@ -155,20 +155,22 @@ pub fn to_line(item: &str, (digest, nth): (Digest, usize), answer: &StepAnswer) 
         ("tokens_out", number(usage.tokens_out)),
         ("usd_micro", number(usage.usd_micro)),
     ]);
-    let line = Data::object([
-        ("item", Data::text(item.to_owned())),
+    let mut line = Data::object([
         ("request", Data::text(digest.to_hex())),
         ("nth", Data::Number(Number::of_count(nth))),
         (name, Data::Text(text)),
         ("usage", usage),
     ]);
+    if let (Some(item), Data::Object(members)) = (item, &mut line) {
+        members.insert("item".to_owned(), Data::text(item.to_owned()));
+    }
     line.canonical()
 }
 
 impl Executor for Table {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
         let (of_item, of_all) = self.asked.next(ask.digest);
-        let own = (Some(self.asked.item.clone()), ask.digest, of_item);
+        let own = (self.asked.item.clone(), ask.digest, of_item);
         let any = (None, ask.digest, of_all);
         let answer = self.answers.get(&own).or_else(|| self.answers.get(&any));
         answer.cloned().ok_or_else(|| ExecutorFault::NotRecorded {
@@ -212,7 +214,8 @@ impl Executor for Recorder<'_> {
         let answer = self.inner.ask(ask)?;
         let recording = &mut *self.recording;
         let (nth, _) = recording.asked.next(ask.digest);
-        let line = to_line(&recording.asked.item, (ask.digest, nth), &answer);
+        let item = recording.asked.item.as_deref();
+        let line = to_line(item, (ask.digest, nth), &answer);
         recording.lines.push(line);
         Ok(answer)
     }

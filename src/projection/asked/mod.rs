@@ -191,12 +191,7 @@ impl Fold for AskedRuns {
             Payload::BudgetReserved(said) => {
                 if let Some(run) = self.by_id.get_mut(&said.run) {
                     run.holds += 1;
-                    run.hold = Some(RunHold {
-                        amount: said.amount.value(),
-                        asks_left: said.asks.value(),
-                        bounds: 0,
-                        name: said.hold.clone(),
-                    });
+                    run.hold = Some(RunHold::of(said));
                 }
             }
             Payload::BudgetSettled(said) => {

@@ -17,6 +17,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::RunId;
 use clover_event::id::Text;
+use clover_event::payload::model_runs::BudgetReserved;
 use clover_event::payload::model_runs::CallRecorded;
 use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::OutcomeCount;
@@ -52,6 +53,18 @@ pub struct RunHold {
     pub bounds: u64,
     /// Its name.
     pub name: Text,
+}
+
+impl RunHold {
+    /// A hold as it begins.
+    pub(crate) fn of(said: &BudgetReserved) -> Self {
+        Self {
+            amount: said.amount.value(),
+            asks_left: said.asks.value(),
+            bounds: 0,
+            name: said.hold.clone(),
+        }
+    }
 }
 
 /// A run.
@@ -282,12 +295,7 @@ impl Fold for ModelRuns {
                 if let Some(run) = self.by_id.get_mut(&said.run) {
                     run.holds += 1;
                     run.uncalled = 0;
-                    run.hold = Some(RunHold {
-                        amount: said.amount.value(),
-                        asks_left: said.asks.value(),
-                        bounds: 0,
-                        name: said.hold.clone(),
-                    });
+                    run.hold = Some(RunHold::of(said));
                 }
             }
             Payload::BudgetSettled(said) => {
