@@ -358,9 +358,41 @@ def verdict(run):
     return broken, prompt
 
 
+def once(pairs):
+    """An object whose members stand once each."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a member twice")
+    return dict(pairs)
+
+
+def gradient_problem(data, run):
+    """A returned gradient is one of the prompt that stands, at the step that is due."""
+    try:
+        said = json.loads(data["gradient"], object_pairs_hook=once)
+        sections = {of["section_id"] for of in prompts(run)[run.digest()]["sections"]}
+        whole = set(said) == {"anchors", "items", "step"} and type(said["step"]) is int and said["step"] == run.taken()
+        anchors = said["anchors"]
+        fits = whole and isinstance(anchors, list) and len(set(anchors)) == len(anchors) and sections.issuperset(anchors)
+        fits = fits and isinstance(said["items"], list) and len(said["items"]) <= 5
+        fits = fits and all(is_gradient_item(of, sections) for of in said["items"])
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        fits = False
+    return None if fits else ("a gradient of the prompt that stands", "none")
+
+
+def is_gradient_item(of, sections):
+    names = {"attribution", "class", "confidence", "direction", "target_section"}
+    text = of["attribution"]
+    return (set(of) == names and isinstance(text, str) and sgd_patch.is_normal(text) and "\n" not in text
+            and len(text) <= 280 and of["class"] in ("A", "B", "C") and of["target_section"] in sections
+            and of["direction"] in ("tighten", "loosen", "clarify", "rebalance", "keep")
+            and type(of["confidence"]) is int and 0 <= of["confidence"] <= 1_000_000)
+
+
 def again_problem(state, e, run):
     check = {"sgd.batch_drawn": batch_problem, "sgd.scored": val_problem, "sgd.loss_computed": loss_problem,
-             "sgd.gradient_requested": request_problem, "sgd.patch_rejected": rejected_problem,
+             "sgd.gradient_requested": request_problem, "sgd.gradient_returned": gradient_problem,
+             "sgd.patch_rejected": rejected_problem,
              "sgd.step_committed": committed_problem, "sgd.reverted": reverted_problem,
              "sgd.stop_triggered": stop_problem, "sgd.checkpoint_selected": checkpoint_problem,
              "sgd.test_read": test_again_problem}.get(e.kind)
