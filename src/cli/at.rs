@@ -87,6 +87,7 @@ pub(super) const PAST: &[&str] = &[
     "report sr26-2",
     "report tevv",
     "report trail",
+    "retain list",
     "rubric dead",
     "rubric diff",
     "rubric list",

@@ -45,7 +45,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let ask: fn(&Ledger, &State) -> Result<View, LedgerError> = match verb {
         Verb::Run(verb) => return transport::run(ctx, verb),
         Verb::Signers => audit::signers,
-        Verb::Plans => |_: &Ledger, state: &State| Ok(audit::plans(state)),
+        Verb::Plans => audit::plans,
         Verb::Peeks => audit::peeks,
         Verb::Decisions => audit::decisions,
         Verb::Summary(args) => return summary(ctx, args.full),

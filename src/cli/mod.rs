@@ -92,6 +92,7 @@ mod replay;
 mod replicating;
 mod report;
 mod restore;
+mod retain;
 mod review;
 mod rubric;
 mod rulebook;
@@ -301,6 +302,9 @@ enum Verb {
     /// Environments that failed, and how rewards may be used there
     #[command(subcommand)]
     Regime(regime::Verb),
+    /// How long each class of records is kept
+    #[command(subcommand)]
+    Retain(retain::Verb),
     /// How many scores, labels and probes, from the ledger's own variance
     #[command(subcommand)]
     Plan(plan::Verb),
@@ -491,6 +495,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Calibrate(verb) => calibrate::run(ctx, &verb),
         Verb::Audit(verb) => audit::run(ctx, &verb),
         Verb::Regime(verb) => regime::run(ctx, &verb),
+        Verb::Retain(verb) => retain::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clover_ground::digest::Digest;
+use clover_ground::name::is_unsafe;
 
 /// Characters that some system gives a meaning of its own in a path, and the sign of an escape.
 const ESCAPED: &str = "/\\:*?\"<>|%";
@@ -13,10 +14,10 @@ const LEN_MAX: usize = 200;
 const DIGEST_OPEN: &str = "%~";
 
 /// A name as the name of a file: what could lead elsewhere is written as `%` and two hexadecimal digits. Of a longer one stands
-/// the beginning, and a digest of the name.
+/// the beginning, and a digest of the name; so it does of one with marks that nobody sees.
 pub fn encode(name: &str) -> String {
     let out = escaped(name);
-    if out.len() <= LEN_MAX {
+    if out.len() <= LEN_MAX && !out.contains(is_unsafe) {
         out
     } else {
         digested(name)
@@ -40,9 +41,9 @@ impl FolderNames {
     }
 }
 
-/// The beginning of a name, and the digest of all of it.
+/// The beginning of a name, without what nobody sees, and the digest of all of it.
 fn digested(name: &str) -> String {
-    let mut out = escaped(name);
+    let mut out = escaped(name).replace(is_unsafe, "");
     let digest = Digest::blake3(name.as_bytes()).to_hex();
     let mut end = out.len().min(LEN_MAX - DIGEST_OPEN.len() - 16);
     while !out.is_char_boundary(end) {
@@ -116,6 +117,9 @@ mod tests {
         }
         assert_ne!(files[0], files[1]);
         assert_eq!(encode(&"a".repeat(200)), "a".repeat(200));
+        let hidden = encode("a\u{202e}b");
+        assert!(hidden.starts_with("ab%~"), "{hidden}");
+        assert_eq!(decode(&hidden), None);
         let mut names = FolderNames::default();
         assert_eq!(names.encode("CON"), "CON");
         let other = names.encode("con");

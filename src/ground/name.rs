@@ -109,6 +109,15 @@ pub fn is_ignorable(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Characters that may move a cursor or reorder what a reader sees, or that nobody sees: whoever prints a text of others shows
+/// them as `\u{202e}`.
+pub fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
 /// White space of Unicode 13.0, and the empty pattern of braille.
 pub fn is_blank(c: char) -> bool {
     matches!(c,

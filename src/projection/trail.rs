@@ -49,11 +49,28 @@ impl Signatures {
 pub struct Signers {
     /// By key, then by kind.
     pub by_key: BTreeMap<(KeyId, Kind), Signatures>,
+    /// The first row or label of each experiment.
+    pub first_rows: BTreeMap<ExperimentId, u64>,
+    /// Erasures of subjects.
+    pub erasures: u64,
 }
+
+/// Kinds that put a row or a label on record.
+const ROWS: [Kind; 4] = [
+    Kind::DataIngested,
+    Kind::LabelRecorded,
+    Kind::LabelSealed,
+    Kind::ScoreRecorded,
+];
 
 impl Model for Signers {
     fn take(&mut self, seq: u64, event: &Event) {
-        let place = (event.header.author, event.kind());
+        let kind = event.kind();
+        if let Some(id) = event.experiment().filter(|_| ROWS.contains(&kind)) {
+            self.first_rows.entry(id.clone()).or_insert(seq);
+        }
+        self.erasures += u64::from(kind == Kind::SubjectErased);
+        let place = (event.header.author, kind);
         self.by_key
             .entry(place)
             .and_modify(|of| of.add(seq))

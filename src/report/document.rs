@@ -278,6 +278,9 @@ pub struct Document {
     /// What it is.
     #[serde(rename = "report")]
     pub kind: ReportKind,
+    /// Signatures of people, each in words with its entry: on paper they stand at the foot of every page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<String>,
     /// The last entry that was read.
     pub through_seq: u64,
     /// Its title.
@@ -299,6 +302,7 @@ impl Document {
             parts: Vec::new(),
             program: "",
             kind,
+            signatures: Vec::new(),
             through_seq: 0,
             title: title.into(),
         }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use clover_ground::name::is_unsafe;
+
 /// Columns of the terminal plot between its labels and its numbers.
 const PLOT: usize = 44;
 /// Longest label in a terminal.
@@ -323,16 +325,11 @@ pub fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c if c.is_control() || is_reordering(c) => out.push('\u{fffd}'),
+            c if is_unsafe(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
     out
-}
-
-/// Marks that make a reader see another order than the one that was written.
-fn is_reordering(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A label without control characters.

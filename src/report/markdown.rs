@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use clover_ground::name::is_unsafe;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Fact;
 use clover_projection::bundle::Table;
@@ -26,18 +27,29 @@ fn put(out: &mut String, line: &str) {
 /// Text on one line in which nothing is markup.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in visible(text) {
         match c {
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '!' | '&'
             | '~' => {
                 out.push('\\');
                 out.push(c);
             }
-            c if c.is_control() => out.push(' '),
             c => out.push(c),
         }
     }
     out
+}
+
+/// The characters of a text on one line: a line end is a blank, and what nobody sees is shown as `\u{202e}`.
+pub fn visible(text: &str) -> impl Iterator<Item = char> {
+    text.chars().flat_map(|c| {
+        let (own, code) = match c {
+            '\t' | '\n' | '\r' => (Some(' '), None),
+            c if is_unsafe(c) => (None, Some(c.escape_default())),
+            c => (Some(c), None),
+        };
+        own.into_iter().chain(code.into_iter().flatten())
+    })
 }
 
 /// A word that would begin a list if a line began with it.
@@ -215,10 +227,7 @@ fn part(out: &mut String, part: &Chapter) {
         );
         // An indented block ends only where its indent does.
         for line in listing.text.trim_end().split('\n') {
-            let clean: String = line
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect();
+            let clean: String = visible(line).collect();
             put(out, format!("    {clean}").trim_end());
         }
     }

@@ -34,9 +34,45 @@ const VERDICTS: &[&str] = &[
     "covered", "outcome", "standing", "state", "status", "verdict", "result",
 ];
 
-/// What a page begins with, up to its body: its title, its style, and the policy that lets nothing else in.
-pub fn top(title: &str) -> String {
-    let style = format!("\n{STYLE}");
+/// Signatures at the foot of a printed page before the rest is counted.
+const SIGNED_SHOWN: usize = 3;
+
+/// The style of what stands at the foot of every printed page: signatures, and the number of the page. Whatever could end
+/// a text of CSS is written as its code point.
+fn foot(document: &Document) -> String {
+    let all = &document.signatures;
+    let mut text = match all.len() {
+        0 => document.title.clone(),
+        _ => format!("Signed: {}", all[..all.len().min(SIGNED_SHOWN)].join(" · ")),
+    };
+    if all.len() > SIGNED_SHOWN {
+        let rest = all.len() - SIGNED_SHOWN;
+        text.push_str(&format!(
+            " · and {rest} more, in the appendix of signatures"
+        ));
+    }
+    let quoted = |text: &str| {
+        let mut out = String::new();
+        for one in text.chars() {
+            if one.is_ascii_alphanumeric() || one == ' ' {
+                out.push(one);
+            } else {
+                write!(out, "\\{:x} ", u32::from(one)).expect("BUG: a String takes every write");
+            }
+        }
+        out
+    };
+    format!(
+        "@page{{@bottom-left{{content:\"{}\";width:85%;font-size:7pt;white-space:pre-wrap}}\
+         @bottom-right{{content:counter(page) \" / \" counter(pages);font-size:7pt}}}}\n",
+        quoted(&text)
+    )
+}
+
+/// What a page begins with, up to its body: its title, its style with what `more` adds, and the policy that lets nothing
+/// else in.
+pub fn top(title: &str, more: &str) -> String {
+    let style = format!("\n{STYLE}{more}");
     let digest = Digest::sha256(style.as_bytes()).to_base64();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -52,7 +88,8 @@ pub fn top(title: &str) -> String {
 /// The whole page.
 pub fn html(document: &Document) -> String {
     let mut out = Page(String::with_capacity(64 << 10));
-    out.put(&top(&format!("{} - Clover report", document.title)));
+    let title = format!("{} - Clover report", document.title);
+    out.put(&top(&title, &foot(document)));
     out.put("<body>\n<a class=\"skip\" href=\"#main\">To the report</a>");
     out.header(document);
     out.put("<main id=\"main\">");
@@ -89,6 +126,10 @@ pub(crate) fn broken(text: &str) -> String {
         if at > 0 {
             out.push(' ');
         }
+        if is_date(run) {
+            out.push_str(&format!("<span class=\"t\">{}</span>", escaped(run)));
+            continue;
+        }
         if run.chars().count() <= RUN {
             out.push_str(&escaped(run));
             continue;
@@ -100,6 +141,13 @@ pub(crate) fn broken(text: &str) -> String {
         out.push_str(&links.join("<wbr>"));
     }
     out
+}
+
+/// Whether a run is a date, with or without a time: it stays on one line.
+fn is_date(run: &str) -> bool {
+    let shape = run.bytes().zip(*b"0000-00-00");
+    let holds = |(is, like): (u8, u8)| is == like || (like == b'0' && is.is_ascii_digit());
+    (10..=20).contains(&run.len()) && run.is_ascii() && shape.map(holds).all(|of| of)
 }
 
 /// Links to entries.
@@ -455,4 +503,43 @@ fn order(table: &Table) -> Vec<usize> {
 fn lines(text: &str) -> String {
     let all: Vec<String> = text.trim_end().split('\n').map(escaped).collect();
     all.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::DocumentHead;
+
+    #[test]
+    fn a_date_stays_on_one_line_and_a_name_may_break() {
+        let broke = |text: &str| broken(text);
+        assert_eq!(
+            broke("2026-11-20 to 2026-11-21T10:02:03Z"),
+            "<span class=\"t\">2026-11-20</span> to <span class=\"t\">2026-11-21T10:02:03Z</span>"
+        );
+        assert_eq!(broke("2026-11-2x"), "2026-11-2x");
+        assert_eq!(
+            broke("a-name-of-many-parts"),
+            "a-<wbr>name-<wbr>of-<wbr>many-<wbr>parts"
+        );
+    }
+
+    #[test]
+    fn a_signature_at_the_foot_is_text_whatever_it_says() {
+        let head = DocumentHead {
+            answer: String::new(),
+            people: None,
+            period: String::new(),
+            rest: Vec::new(),
+            separation: Vec::new(),
+            since: None,
+        };
+        let mut document = Document::new(ReportKind::Change, "x", head);
+        document.signatures = vec!["A\"} body{display:none} </style><b>".to_owned(); 5];
+        let foot = foot(&document);
+        assert_eq!(foot.matches('"').count(), 4, "{foot}");
+        assert!(!foot.contains('<'), "{foot}");
+        assert_eq!(foot.matches('{').count(), 3, "{foot}");
+        assert!(foot.contains("and 2 more"), "{foot}");
+    }
 }

@@ -70,11 +70,55 @@ pub struct KindTally {
     pub last_seq: u64,
 }
 
+/// What times of entries say of when they were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockTally {
+    /// Entries whose signed time and time of record lie more than a day apart.
+    pub apart: u64,
+    /// The first of them.
+    pub first_apart: Option<u64>,
+    /// Entries that were recorded before the entry at their left, by the times on record.
+    pub back: u64,
+    /// The first of them.
+    pub first_back: Option<u64>,
+    /// Entries that were read.
+    pub entries: u64,
+    /// The widest distance of signed time and time of record, in microseconds, with its entry.
+    pub widest: Option<(i64, u64)>,
+}
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+impl ClockTally {
+    /// Adds an entry: its position, when it was signed, when it was recorded, and when the one before it was.
+    fn take(&mut self, seq: u64, (signed, recorded): (Timestamp, Timestamp), before: Timestamp) {
+        self.entries += 1;
+        let distance = signed.micros().abs_diff(recorded.micros());
+        let distance = i64::try_from(distance).unwrap_or(i64::MAX);
+        if self.widest.is_none_or(|(widest, _)| distance > widest) {
+            self.widest = Some((distance, seq));
+        }
+        if distance > DAY {
+            self.apart += 1;
+            self.first_apart.get_or_insert(seq);
+        }
+        if recorded < before {
+            self.back += 1;
+            self.first_back.get_or_insert(seq);
+        }
+    }
+}
+
 /// What the log says in a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chronicle {
+    /// How often each key signed each kind in it.
+    pub authors: BTreeMap<(KeyId, Kind), KindTally>,
     /// Charges that entries of the range name as what paid for them, each with the first entry that does.
     pub charged: BTreeMap<EventId, u64>,
+    /// What its times say of when its entries were made.
+    pub clock: ClockTally,
     /// Entries that say something by themselves, in order.
     pub entries: Vec<ChronicleEntry>,
     /// When the ledger took the first and the last entry of the range.
@@ -116,7 +160,9 @@ impl Chronicle {
     /// [`LedgerError`].
     pub fn read(ledger: &Ledger, scope: ChronicleScope<'_>) -> Result<Self, LedgerError> {
         let mut found = Self {
+            authors: BTreeMap::new(),
             charged: BTreeMap::new(),
+            clock: ClockTally::default(),
             entries: Vec::new(),
             period: None,
             from_seq: scope.from_seq,
@@ -126,8 +172,10 @@ impl Chronicle {
         each(ledger, (scope.from_seq, scope.through_seq), |read| {
             let of = read.event.experiment();
             let at = read.stored.recorded_at;
-            let first = found.period.map_or(at, |(first, _)| first);
+            let (first, before) = found.period.unwrap_or((at, at));
             found.period = Some((first, at));
+            let times = (read.event.header.at, at);
+            found.clock.take(read.stored.seq, times, before);
             if of.is_none() || scope.experiment.is_none() || of == scope.experiment {
                 found.take(read);
             }
@@ -142,9 +190,14 @@ impl Chronicle {
             first_seq: seq,
             last_seq: seq,
         };
-        let tally = self.tallies.entry(kind).or_insert(first);
-        tally.count += 1;
-        tally.last_seq = seq;
+        let by = (read.event.header.author, kind);
+        for tally in [
+            self.tallies.entry(kind).or_insert(first),
+            self.authors.entry(by).or_insert(first),
+        ] {
+            tally.count += 1;
+            tally.last_seq = seq;
+        }
         if let Some(charge) = paid_by(&read.event.payload) {
             self.charged.entry(charge).or_insert(seq);
         }

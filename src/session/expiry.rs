@@ -10,6 +10,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::RowId;
 use clover_event::payload::custody::RetentionSet;
 use clover_event::payload::manifest::Manifest;
+use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
@@ -160,36 +161,78 @@ fn of_kind(
     })
 }
 
-/// The newest word of each class: the oldest entry of the log, so many days later.
-fn classes(ledger: &Ledger, state: &State) -> Result<(Vec<DatedThing>, LogsFloor), LedgerError> {
-    let mut newest: BTreeMap<String, (u64, RetentionSet)> = BTreeMap::new();
+/// How long a class is kept, as it was set last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetainedClass {
+    /// On which ground.
+    pub basis: String,
+    /// The key that said so.
+    pub author: KeyId,
+    /// The class.
+    pub class: String,
+    /// For how many days.
+    pub days: u64,
+    /// Its entry.
+    pub seq: u64,
+    /// Until when the oldest entry of the log is kept; `None` beyond the last date that a time can say.
+    pub until: Option<Timestamp>,
+}
+
+/// How long each class is kept, by its name, and what class logs lacks.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn retained(
+    ledger: &Ledger,
+    state: &State,
+) -> Result<(Vec<RetainedClass>, LogsFloor), LedgerError> {
+    let mut newest: BTreeMap<String, (u64, KeyId, RetentionSet)> = BTreeMap::new();
     of_kind(ledger, state, Kind::RetentionSet, |read| {
         if let Some(said) = read.event.said::<RetentionSet>() {
-            let word = (read.stored.seq, said.clone());
+            let word = (read.stored.seq, read.event.header.author, said.clone());
             newest.insert(said.class.to_string(), word);
         }
     })?;
     let logs = match newest.get(LOGS) {
         None => LogsFloor::Unsaid,
-        Some((seq, said)) if said.days.value() < LOGS_DAYS_MIN => {
+        Some((seq, _, said)) if said.days.value() < LOGS_DAYS_MIN => {
             LogsFloor::Below(said.days.value(), *seq)
         }
         Some(_) => LogsFloor::Kept,
     };
-    let Some(oldest) = ledger.entry(0)? else {
-        return Ok((Vec::new(), logs));
+    let oldest = ledger.entry(0)?.map(|entry| entry.stored.recorded_at);
+    let until = |days: u64| {
+        let micros = i64::try_from(days).ok()?.checked_mul(DAY)?;
+        Timestamp::from_micros(micros.checked_add(oldest?.micros())?)
     };
-    let oldest = oldest.stored.recorded_at;
-    let things = newest.into_iter().filter_map(|(class, (seq, said))| {
-        let days = i64::try_from(said.days.value()).ok()?;
-        let micros = days.checked_mul(DAY)?.checked_add(oldest.micros())?;
+    let classes = newest.into_iter().map(|(class, (seq, author, said))| {
+        let days = said.days.value();
+        RetainedClass {
+            author,
+            basis: said.basis.as_str().to_owned(),
+            class,
+            days,
+            seq,
+            until: until(days),
+        }
+    });
+    Ok((classes.collect(), logs))
+}
+
+/// Classes with their date.
+fn classes(ledger: &Ledger, state: &State) -> Result<(Vec<DatedThing>, LogsFloor), LedgerError> {
+    let (classes, logs) = retained(ledger, state)?;
+    let things = classes.into_iter().filter_map(|of| {
         Some(DatedThing {
-            at: Timestamp::from_micros(micros)?,
-            basis: format!("{} days: {}", said.days, said.basis.as_str()),
-            events: vec![seq],
+            at: of.until?,
+            basis: match of.days {
+                1 => format!("1 day: {}", of.basis),
+                days => format!("{days} days: {}", of.basis),
+            },
+            events: vec![of.seq],
             experiment: None,
             kind: DatedKind::Class,
-            name: class,
+            name: of.class,
         })
     });
     Ok((things.collect(), logs))

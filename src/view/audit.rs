@@ -66,7 +66,9 @@ pub struct PlanTiming {
     pub versions: u64,
     /// The entry from which its first version is in force; `null` while it waits for its countersignature.
     pub in_force_seq: Option<u64>,
-    /// The first entry that lets somebody see an outcome of it; `null` where none does.
+    /// The first row or label of its experiment, kept back or not; `null` where it has none.
+    pub first_row_seq: Option<u64>,
+    /// The first entry that lets somebody see an outcome of it that was kept back; `null` where none does.
     pub first_look_seq: Option<u64>,
     /// `before`: it was in force by then. `after`: it was not. `unseen`: nothing could be seen yet.
     pub timing: String,
@@ -104,6 +106,8 @@ pub struct PeekShown {
     pub holder: Option<String>,
     /// The key that was given them, where it is another.
     pub reader: Option<String>,
+    /// Who holds that key.
+    pub reader_holder: Option<String>,
     /// What for, as it was said; `null` where the event asks for no reason.
     pub purpose: Option<String>,
     /// The account that paid for it; `null` where it costs nothing.
@@ -162,13 +166,16 @@ pub fn signers(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
 }
 
 /// Whether each plan was in force before its first outcome.
-pub fn plans(state: &State) -> View {
-    let plans = timings(state);
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn plans(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
+    let plans = timings(state, &read(ledger, state, Signers::default())?);
     let mut view = View::of(&PlansShown {
         plans: plans.clone(),
     });
     plan_table(&mut view, &plans);
-    view.with_next("clover audit peeks")
+    Ok(view.with_next("clover audit peeks"))
 }
 
 /// Every peek and what for.
@@ -189,11 +196,15 @@ pub fn peeks(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
 /// # Errors
 /// [`LedgerError`].
 pub fn decisions(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
-    let decisions = decided(&read(ledger, state, Signers::default())?);
+    let signers = read(ledger, state, Signers::default())?;
+    let decisions = decided(&signers);
     let mut view = View::of(&DecisionsShown {
         decisions: decisions.clone(),
     });
     decision_table(&mut view, &decisions);
+    if signers.erasures > 0 {
+        view.sentence(ERASED);
+    }
     Ok(view.with_next("clover replay --all"))
 }
 
@@ -255,12 +266,19 @@ fn span(first: u64, last: u64) -> String {
     format!("{first} to {last}")
 }
 
-pub(super) fn timings(state: &State) -> Vec<PlanTiming> {
+/// What is said of decisions where a subject was erased.
+const ERASED: &str = "A decision that read the texts of an erased subject cannot be computed again: clover replay --all names each.";
+
+pub(super) fn timings(state: &State, signers: &Signers) -> Vec<PlanTiming> {
     let all = state.fold::<Manifests>();
     let plans = all.by_id.iter().map(|(manifest, record)| PlanTiming {
         manifest: manifest.clone(),
         experiment: record.experiment.clone(),
         versions: record.versions.len() as u64,
+        first_row_seq: record
+            .experiment
+            .as_ref()
+            .and_then(|id| signers.first_rows.get(id).copied()),
         in_force_seq: trail::in_force_seq(record),
         first_look_seq: trail::first_seen_seq(all, record),
         timing: match Timing::of(all, record) {
@@ -285,6 +303,7 @@ pub(super) fn plan_table(view: &mut View, plans: &[PlanTiming]) {
             of.manifest.to_string(),
             of.versions.to_string(),
             seq(of.in_force_seq),
+            seq(of.first_row_seq),
             seq(of.first_look_seq),
             match of.timing.as_str() {
                 "before" => "yes",
@@ -300,12 +319,22 @@ pub(super) fn plan_table(view: &mut View, plans: &[PlanTiming]) {
         "plan",
         "versions",
         "in force at seq",
-        "first outcome at seq",
-        "in force before",
+        "first row at seq",
+        "first outcome seen at seq",
+        "in force before that",
         "amended after",
         "deviations",
     ];
     view.table(&head, rows);
+    let is_late = |of: &PlanTiming| of.first_row_seq < of.in_force_seq;
+    if plans
+        .iter()
+        .any(|of| of.first_row_seq.is_some() && is_late(of))
+    {
+        view.sentence(
+            "An outcome is what was kept back: sealed or confirm labels, units of a gate. Rows and open labels that came before a plan could be read by whoever wrote it.",
+        );
+    }
 }
 
 pub(super) fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, LedgerError> {
@@ -319,6 +348,7 @@ pub(super) fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, Led
         by: of.by.to_string(),
         holder: holder(state, of.by),
         reader: of.reader.map(|key| key.to_string()),
+        reader_holder: of.reader.and_then(|key| holder(state, key)),
         purpose: of.purpose,
         account: of.account,
         charge: of.charge.map(|id| id.to_string()),
@@ -338,6 +368,11 @@ pub(super) fn peek_table(view: &mut View, peeks: &[PeekShown]) {
             of.kind.clone(),
             of.of.clone(),
             of.events.to_string(),
+            match (&of.reader, &of.reader_holder) {
+                (None, _) => "-".to_owned(),
+                (Some(_), Some(holder)) => holder.clone(),
+                (Some(key), None) => key.chars().take(8).collect(),
+            },
             of.holder.clone().unwrap_or_else(|| "unknown".to_owned()),
             if of.given {
                 purpose
@@ -347,9 +382,25 @@ pub(super) fn peek_table(view: &mut View, peeks: &[PeekShown]) {
             of.account.clone().unwrap_or_else(|| "-".to_owned()),
         ]
     });
-    let head = ["seq", "kind", "of", "events", "by", "what for", "account"];
+    let head = [
+        "seq",
+        "kind",
+        "of",
+        "events",
+        "reader",
+        "signed by",
+        "what for",
+        "account",
+    ];
     view.table(&head, rows);
 }
+
+/// Roles whose entries decide something: what is computed, approved, committed or deployed.
+const DECIDING: [MaySign; 3] = [
+    MaySign::Role(Role::Approver),
+    MaySign::Role(Role::Arbiter),
+    MaySign::Role(Role::Releaser),
+];
 
 pub(super) fn decided(signers: &Signers) -> Vec<DecisionKind> {
     let mut by_kind: BTreeMap<Kind, Signatures> = BTreeMap::new();
@@ -365,7 +416,7 @@ pub(super) fn decided(signers: &Signers) -> Vec<DecisionKind> {
         let (check, basis) = match way(kind) {
             Way::Again(recipe) => ("again", recipe.from.to_owned()),
             Way::Held(at) => ("rule", format!("rule {}: {}", at.rule, at.why)),
-            Way::Said if kind.signers() == MaySign::Role(Role::Arbiter) => {
+            Way::Said if DECIDING.contains(&kind.signers()) => {
                 ("said", "no other entries give it".to_owned())
             }
             Way::Said => return None,

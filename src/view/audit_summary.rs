@@ -68,7 +68,7 @@ pub fn summary(
         entries: state.size,
         root: ledger.root_at(state.size)?.to_base64(),
         signers: signed(state, &read),
-        plans: timings(state),
+        plans: timings(state, &read),
         peeks: seen(ledger, state)?,
         decisions: decided(&read),
         not_claimed: Vec::new(),
@@ -224,7 +224,7 @@ fn decisions_in_words(decisions: &[DecisionKind]) -> String {
     };
     let ((again, _), (rule, _), (said, kinds)) = (of("again"), of("rule"), of("said"));
     let mut text = format!(
-        "{} can be computed again (`clover replay --all` does; this page did not), {} judged by rules",
+        "{} of kinds that can be computed again (`clover replay --all` does, and names each that cannot; this page did not), {} judged by rules",
         thousands(again),
         thousands(rule)
     );

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::ground::name::is_unsafe;
 use crate::view::Exit;
 use crate::view::View;
-use crate::view::text::is_unsafe;
 
 /// Everything of the object but its facts.
 #[derive(Clone, Copy, Debug)]

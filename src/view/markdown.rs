@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::report::markdown::plain;
+use crate::report::markdown::visible;
 use crate::view::Block;
 use crate::view::View;
 
@@ -66,10 +67,10 @@ fn table(out: &mut String, head: &[impl AsRef<str>], rows: &[Vec<String>]) {
 fn fence(out: &mut String, text: &str) {
     let runs = text.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
-    let text: String = text
-        .chars()
-        .map(|c| if c != '\n' && c.is_control() { ' ' } else { c })
-        .collect();
+    let lines = text
+        .split('\n')
+        .map(|line| visible(line).collect::<String>());
+    let text = lines.collect::<Vec<_>>().join("\n");
     line(
         out,
         &format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n')),

@@ -60,6 +60,7 @@ pub mod recalibrate;
 pub mod regime;
 pub mod replay;
 pub mod report;
+pub mod retain;
 pub mod rubric;
 pub mod rulebook;
 pub mod score;

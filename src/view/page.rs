@@ -9,7 +9,7 @@ use crate::view::View;
 
 /// The blocks of a view as a page under a title.
 pub fn page(title: &str, view: &View) -> String {
-    let mut out = report::top(&format!("{title} - Clover"));
+    let mut out = report::top(&format!("{title} - Clover"), "");
     let title = escaped(title);
     out.push_str(&format!(
         "\n<body>\n<a class=\"skip\" href=\"#main\">To the answer</a>\n\

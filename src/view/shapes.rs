@@ -58,6 +58,7 @@ use crate::view::recalibrate;
 use crate::view::regime;
 use crate::view::replay;
 use crate::view::report;
+use crate::view::retain;
 use crate::view::rubric;
 use crate::view::rulebook;
 use crate::view::score;
@@ -290,6 +291,8 @@ shapes! {
     "report tevv": report::documents::DocumentFacts;
     "report trail": report::documents::DocumentFacts;
     "restore": ledger_copy::LedgerRestored;
+    "retain list": retain::RetainList;
+    "retain set": Stands | Bodies;
     "rubric dead": rubric::RulesFired;
     "rubric diff": rubric::RubricDiff;
     "rubric list": rubric::RubricList;

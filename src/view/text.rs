@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::ground::name::is_unsafe;
 pub use crate::report::shown::thousands;
 
 use crate::ground::time::Timestamp;
@@ -114,14 +115,6 @@ fn chart<'c>(lines: &'c [String], fitted: &'c [Vec<String>], screen: Screen) -> 
 fn line_of(out: &mut String, line: &str) {
     out.push_str(line);
     out.push('\n');
-}
-
-/// Characters that may move a cursor or reorder what a reader sees, or that nobody sees.
-pub(super) fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Text of one line with every control character shown as `\u{…}`.

@@ -2,10 +2,12 @@
 
 import base64
 import hashlib
+import io
 import json
 import os
 import re
 
+from formats.blake3 import blake3_stream
 from formats.fields import b64
 from formats.limits import NotALedger, Refused, SPKI
 from events.kinds import KINDS
@@ -15,6 +17,8 @@ from audit.checkpoints import Checkpoint, log_key_problem
 
 LINES, PART, CONTENTS, SUMS = "ledger.jsonl", "entries.jsonl", "bundle.json", "SHA256SUMS"
 CHECKPOINTS = "checkpoints.jsonl"
+# What names of published reports begin with: their bytes are those that an entry names.
+PUBLISHED = "published-"
 SMALL_MAX, PEM_MAX, CHECKPOINTS_MAX = 64 << 20, 1 << 12, 1 << 30
 # Bytes that one byte of an archive may become, of a file above a megabyte: deflate gives 1,032 at most.
 RATIO_MAX, RATIO_FROM = 200, 1 << 20
@@ -292,6 +296,10 @@ class Bundle:
         reports = [name[len("reports/"):] for name in names if name.startswith("reports/")]
         if sorted(reports) != sorted(said["reports"]):
             found.append(("the reports that bundle.json names", "%d reports" % len(reports)))
+        for name in sorted(name for name in set(reports) if name.startswith(PUBLISHED)):
+            content = io.BytesIO(self.small("reports/" + name, SMALL_MAX))
+            if blake3_stream(content.read)[0].hex() not in report.published:
+                found.append(("reports/%s as it was published" % name, "bytes that no report.published names"))
         known = {kind for kind, _ in KINDS} - set(CUSTODY)
         for text in said["redacted"]:
             if text != "blobs" and text not in known and not is_position(text):

@@ -16,8 +16,10 @@ COMPUTED = {
 }
 # Decisions that another role than the arbiter signs, and kinds that a rule holds and nobody computes (schema/REPLAY.md).
 OF_OTHER_ROLES = frozenset(("battery.evaluated", "confirm.unsealed", "gate.continued", "guardrail.checked",
-                            "judge.drift_checked", "scores.recomputed"))
-HELD = frozenset(("gate.observed", "plan.revealed", "plan.sealed", "regime.selected"))
+                            "judge.drift_checked", "scores.recomputed", "synth.returned"))
+HELD = frozenset(("gate.observed", "plan.revealed", "plan.sealed", "regime.selected", "sgd.batch_drawn",
+                  "sgd.checkpoint_selected", "sgd.gradient_requested", "sgd.loss_computed", "sgd.patch_rejected",
+                  "sgd.reverted", "sgd.step_committed", "sgd.stop_triggered", "sgd.stopped", "sgd.test_read"))
 # Fields of an event that lets somebody see an outcome: whose outcome, and who was given it.
 PEEKS = {
     "confirm.looked": ("iteration", None),
@@ -28,6 +30,10 @@ PEEKS = {
     "gate.looked": ("gate", None),
     "label.revealed": ("design", None),
 }
+# Kinds that put a row or a label on record.
+ROWS = frozenset(("data.ingested", "label.recorded", "label.sealed", "score.recorded"))
+# Roles whose entries decide something: what is computed, approved, committed or deployed.
+DECIDING = frozenset(("approver", "arbiter", "releaser"))
 QUESTIONS = ("signers", "plans", "peeks", "decisions")
 
 
@@ -59,7 +65,7 @@ class Questions:
     too."""
 
     def __init__(self):
-        self.signed, self.peeks, self.charges = {}, [], {}
+        self.signed, self.peeks, self.charges, self.first_rows = {}, [], {}, {}
 
     def take(self, state, entry):
         place = (entry.author, entry.kind)
@@ -67,6 +73,8 @@ class Questions:
             self.signed[place].add(entry.position)
         else:
             self.signed[place] = Tally(entry.position)
+        if entry.kind in ROWS and entry.experiment is not None:
+            self.first_rows.setdefault(entry.experiment, entry.position)
         if entry.kind == "budget.charged":
             self.charges[entry.id.hex()] = (entry.data["account"], entry.data["for"])
         if entry.kind in PEEKS:
@@ -93,10 +101,12 @@ class Questions:
                  **tally.fields()} for (author, kind), tally in sorted(self.signed.items())]
 
     def plans(self, state):
-        return [plan(state, name, record) for name, record in sorted(state.manifests.items())]
+        return [{**plan(state, name, record), "first_row_seq": self.first_rows.get(record.experiment)}
+                for name, record in sorted(state.manifests.items())]
 
     def seen(self, state):
-        return [{**seen, "holder": holder_of(state, seen["by"]), **tally.fields()} for seen, tally in self.peeks]
+        return [{**seen, "holder": holder_of(state, seen["by"]), "reader_holder": holder_of(state, seen["reader"]),
+                 **tally.fields()} for seen, tally in self.peeks]
 
     def decisions(self, _state):
         kinds = {}
@@ -104,17 +114,24 @@ class Questions:
             kinds.setdefault(kind, []).append(tally)
         decided = []
         for kind, tallies in sorted(kinds.items()):
-            if kind in HELD or kind in OF_OTHER_ROLES or role_of(kind) == "arbiter":
+            if kind in HELD or kind in OF_OTHER_ROLES or role_of(kind) in DECIDING:
                 decided.append({"kind": kind, "events": sum(tally.events for tally in tallies),
                                 "first_seq": min(tally.first for tally in tallies),
                                 "last_seq": max(tally.last for tally in tallies),
-                                "check": "rule" if kind in HELD else "again", "computed_again": COMPUTED.get(kind)})
+                                "check": check_of(kind), "computed_again": COMPUTED.get(kind)})
         return decided
 
     def answers(self, state, asked):
         """The answers to the questions that were asked, by name."""
         ask = {"signers": self.signers, "plans": self.plans, "peeks": self.seen, "decisions": self.decisions}
         return {name: ask[name](state) for name in asked}
+
+
+def check_of(kind):
+    """What is done with a decision: a rule judges it, nobody can but those who said it, or it is computed again."""
+    if kind in HELD:
+        return "rule"
+    return "said" if kind not in OF_OTHER_ROLES and role_of(kind) in ("approver", "releaser") else "again"
 
 
 def holder_of(state, author):
@@ -151,9 +168,9 @@ def plan(state, name, record):
 HEADS = {
     "signers": ("Who signed what, in which role", ("holder", "key", "role", "kind", "events", "first_seq", "last_seq")),
     "plans": ("Was each plan in force before its first outcome",
-              ("manifest", "versions", "in_force_seq", "first_look_seq", "timing", "amended_after", "deviations")),
-    "peeks": ("Every peek, and what for", ("first_seq", "last_seq", "kind", "of", "events", "holder", "given",
-                                           "purpose", "account")),
+              ("manifest", "versions", "in_force_seq", "first_row_seq", "first_look_seq", "timing", "amended_after", "deviations")),
+    "peeks": ("Every peek, and what for", ("first_seq", "last_seq", "kind", "of", "events", "reader_holder",
+                                           "holder", "given", "purpose", "account")),
     "decisions": ("Which decisions this program computes again; `clover replay --all` computes the others",
                   ("kind", "events", "first_seq", "last_seq", "computed_again")),
 }
@@ -230,8 +247,10 @@ def decisions_in_words(rows):
     again = sum(row["events"] for row in rows if row["check"] == "again")
     here = sum(row["events"] for row in rows if row["computed_again"] and row["check"] == "again")
     rule = sum(row["events"] for row in rows if row["check"] == "rule")
-    return "%d can be computed again (%d were, here; `clover replay --all` computes all), %d judged by rules" % (
-        again, here, rule)
+    said = [row for row in rows if row["check"] == "said"]
+    taken = ", %d taken as said: %s" % (sum(row["events"] for row in said), few([row["kind"] for row in said])) if said else ""
+    return "%d of kinds that can be computed again (%d were, here; `clover replay --all` computes all), %d judged by rules%s" % (
+        again, here, rule, taken)
 
 
 def as_page(answers, not_claimed):

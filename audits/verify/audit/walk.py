@@ -50,10 +50,17 @@ def judge_line(state, report, questions, position, line):
         except Exception as error:
             report.add(position, "schema", "data that can be taken in", failure(error))
     track(state, entry)
+    take_published(report, entry)
     if entry.kind == "subject.erased":
         report.erased.append(position)
     if questions is not None and entry.decoded and is_signed:
         questions.take(state, entry)
+
+
+def take_published(report, entry):
+    """Take in the digest of the bundle of a published report."""
+    if entry.decoded and entry.kind == "report.published":
+        report.published.add(entry.data["bundle"]["blake3"])
 
 
 def judge(state, report, entry, rules):
@@ -147,12 +154,21 @@ def judge_shown(state, report, position, line):
     is_custody = entry.kind in CUSTODY
     if entry.decoded:
         report.names_blobs = report.names_blobs or bool(entry.blobs())
+        take_published(report, entry)
         broken |= judge(state, report, entry, CUSTODY_RULES if is_custody else PART_DATA_RULES)
         judge(state, report, entry, BLOB_RULES)
         if is_custody and not broken:
             apply(state, entry)
+    one_place(report, position, entry.id)
     state.seqs_of.setdefault(entry.author, array("Q")).append(position)
     state.ids.add(entry.id)
+
+
+def one_place(report, position, event):
+    """An event has one place: an id that is said of an entry withheld is that of no other entry."""
+    first = report.places.setdefault(event, position)
+    if first != position:
+        report.add(position, "natural_key", "one event per natural key", "seq %d has it" % first)
 
 
 # Of what is withheld there is one spelling.
@@ -181,6 +197,7 @@ def walk_part(file, state, report):
             if position == 0:
                 report.add(position, "genesis", "ledger.created at seq 0", "an entry that is withheld")
             if event:
+                one_place(report, position, event)
                 state.ids.add(event)
         elif line is None:
             report.add(position, "line_format", "a line of at most %d bytes" % LINE_MAX, "a longer one")

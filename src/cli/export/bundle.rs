@@ -10,6 +10,7 @@ use crate::cli::export::Args;
 use crate::cli::home;
 use crate::cli::record;
 use crate::cli::report::answered;
+use crate::cli::report::publications;
 use crate::cli::show;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
@@ -125,7 +126,8 @@ fn redaction(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Redaction, Cl
     Ok(redaction)
 }
 
-/// Reports of iterations, of gates and of experiments as pages, and of retention where texts were erased; of iterations the bytes too of which digests are signed.
+/// Reports of iterations, of gates and of experiments as pages, and of retention where texts were erased; of published ones the
+/// bytes too that were signed.
 fn reports(
     ctx: &mut Ctx<'_>,
     (ledger, state): (&Ledger, &State),
@@ -165,7 +167,7 @@ fn reports(
     if experiment.is_none() && state.fold::<Tallies>().of_kind(Kind::SubjectErased) > 0 {
         page("retention", "ledger", &retention::document(&source)?);
     }
-    let mut bundles = Vec::new();
+    let mut names_of = BTreeMap::new();
     for (id, it) in &state.fold::<Iterations>().by_id {
         if is_meant(&it.experiment) {
             let bundle = reports::gathered(ledger, state, (&it.experiment, id), through)?;
@@ -174,9 +176,19 @@ fn reports(
                 id.as_str(),
                 &iteration::document(&source, &bundle)?,
             );
-            bundles.push((format!("iteration-{name}.json"), bundle.to_bytes()));
+            names_of.insert(id.clone(), name);
         }
     }
-    files.extend(bundles);
+    // The newest of each iteration whose bytes are at hand.
+    let mut newest = BTreeMap::new();
+    for (_, _, said) in publications(ledger, through)? {
+        let Some(name) = names_of.get(&said.iteration) else {
+            continue;
+        };
+        if let Some(bytes) = ledger.store().reader().blob(&said.bundle.blake3)? {
+            newest.insert(format!("{}{name}.json", bundle::PUBLISHED), bytes.to_vec());
+        }
+    }
+    files.extend(newest);
     Ok(files)
 }

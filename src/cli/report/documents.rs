@@ -43,6 +43,9 @@ use crate::view::report::expiry::ExpiryScope;
 use crate::view::report::gate;
 use crate::view::report::made::ReportSource;
 use crate::view::report::retention;
+use crate::view::report::samples::DRAWN;
+use crate::view::report::samples::DRAWN_MAX;
+use crate::view::report::samples::SampleTerms;
 use crate::view::report::trail;
 use crate::view::report::trail::TrailFilter;
 
@@ -157,6 +160,18 @@ pub(in crate::cli) struct EvidenceArgs {
     pub range: RangeArgs,
     #[command(flatten)]
     pub out: OutArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SampledArgs {
+    #[command(flatten)]
+    pub evidence: EvidenceArgs,
+    /// A word of the auditor's that fixes the samples; else the root of the log
+    #[arg(long, value_name = "WORD")]
+    pub seed: Option<String>,
+    /// Entries to draw for each criterion, 1 to 500
+    #[arg(long, value_name = "N", default_value_t = DRAWN as u64, value_parser = clap::value_parser!(u64).range(1..=DRAWN_MAX as u64))]
+    pub drawn: u64,
 }
 
 impl OutArgs {
@@ -430,6 +445,27 @@ pub(super) fn of_evidence(
     kind: ReportKind,
     args: &EvidenceArgs,
 ) -> Result<View, CliError> {
+    evidence_of(ctx, kind, (args, &SampleTerms::default()))
+}
+
+/// Evidence with samples.
+pub(super) fn of_samples(
+    ctx: &mut Ctx<'_>,
+    kind: ReportKind,
+    args: &SampledArgs,
+) -> Result<View, CliError> {
+    let terms = SampleTerms {
+        drawn: usize::try_from(args.drawn).unwrap_or(DRAWN_MAX),
+        seed: args.seed.clone(),
+    };
+    evidence_of(ctx, kind, (&args.evidence, &terms))
+}
+
+fn evidence_of(
+    ctx: &mut Ctx<'_>,
+    kind: ReportKind,
+    (args, terms): (&EvidenceArgs, &SampleTerms),
+) -> Result<View, CliError> {
     let (_, ledger, at) = home::view(ctx)?;
     let experiment = args
         .experiment
@@ -450,7 +486,7 @@ pub(super) fn of_evidence(
     let document = match kind {
         ReportKind::Coverage => coverage::document(&source, experiment.as_ref())?,
         ReportKind::Retention => retention::document(&source)?,
-        _ => evidence::document(&source, kind, experiment.as_ref())?,
+        _ => evidence::document(&source, kind, (experiment.as_ref(), terms))?,
     };
     let command = format!("clover report {}", kind.as_str());
     answer(ctx, (&document, &args.out), &command, None)

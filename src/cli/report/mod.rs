@@ -17,6 +17,7 @@ use crate::cli::report::documents::ReportErasureArgs;
 use crate::cli::report::documents::ReportExpiryArgs;
 use crate::cli::report::documents::ReportGateArgs;
 use crate::cli::report::documents::ReportTrailArgs;
+use crate::cli::report::documents::SampledArgs;
 use crate::cli::show;
 use crate::cli::submit;
 use crate::event::Payload;
@@ -117,7 +118,7 @@ pub(super) enum Verb {
         hide = true,
         after_help = "Example:\n  clover report soc2 --from 2026-11-01 --to 2026-11-30 -o soc2.html"
     )]
-    Soc2(EvidenceArgs),
+    Soc2(SampledArgs),
     /// Evidence for SR 26-2, with an inventory of judges and calibrators
     #[command(
         hide = true,
@@ -208,7 +209,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Gate(args) => documents::of_gate(ctx, args),
         Verb::Part11(args) => documents::of_evidence(ctx, ReportKind::Part11, args),
         Verb::Retention(args) => documents::of_evidence(ctx, ReportKind::Retention, args),
-        Verb::Soc2(args) => documents::of_evidence(ctx, ReportKind::Soc2, args),
+        Verb::Soc2(args) => documents::of_samples(ctx, ReportKind::Soc2, args),
         Verb::Tevv(args) => documents::of_evidence(ctx, ReportKind::Tevv, args),
         Verb::Trail(args) => documents::of_trail(ctx, args),
         Verb::List => list(ctx),
@@ -366,7 +367,7 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
 }
 
 /// Publications up to `through`, by position.
-fn publications(
+pub(in crate::cli) fn publications(
     ledger: &Ledger,
     through: u64,
 ) -> Result<Vec<(u64, EventId, ReportPublished)>, CliError> {

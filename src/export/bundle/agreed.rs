@@ -15,6 +15,7 @@ use super::material;
 use super::open::BundleError;
 use super::open::CHECKPOINTS_MAX;
 use super::open::PEM_MAX;
+use super::open::SMALL_MAX;
 use crate::KeptCheckpoint;
 use crate::source::BLOBS;
 use crate::source::CHECKPOINTS;
@@ -23,6 +24,9 @@ use crate::source::CHECKPOINTS;
 type Disagreement = (String, String);
 /// Checkpoints, each by the name of its line; and lines that are none.
 type KeptCheckpoints = (Vec<(String, SignedCheckpoint)>, Vec<Disagreement>);
+
+/// What names of published reports begin with: their bytes are those that an entry names.
+pub const PUBLISHED: &str = "published-";
 
 impl OpenBundle {
     /// The checkpoints beside the entries, each by the name of its line; and lines that are none.
@@ -100,6 +104,15 @@ impl OpenBundle {
         if reports != named || named.len() != contents.reports.len() {
             let expected = "the reports that bundle.json names".to_owned();
             found.push((expected, format!("{} reports", reports.len())));
+        }
+        let is_read = report.signatures != "not_checked";
+        let published = reports.iter().filter(|name| name.starts_with(PUBLISHED));
+        for name in published.filter(|_| is_read) {
+            let bytes = self.small(&format!("reports/{name}"), SMALL_MAX)?;
+            if !report.beside.published.contains(&Digest::blake3(&bytes)) {
+                let expected = format!("reports/{name} as it was published");
+                found.push((expected, "bytes that no report.published names".to_owned()));
+            }
         }
         if report.signatures != "not_checked" {
             self.other_keys(&below("keys/"), report, &mut found)?;

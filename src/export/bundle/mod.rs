@@ -36,6 +36,7 @@ use crate::stage;
 
 use sink::Sink;
 
+pub use agreed::PUBLISHED;
 pub use agreed::not_checked;
 pub use open::BundleError;
 pub use open::OpenBundle;

@@ -29,7 +29,7 @@ use crate::source::BLOBS;
 /// How an archive begins.
 const ARCHIVE_OPEN: &[u8] = b"PK\x03\x04";
 /// Bytes that a list of digests, a checkpoint or a description may have.
-const SMALL_MAX: u64 = 64 << 20;
+pub(super) const SMALL_MAX: u64 = 64 << 20;
 /// Bytes that the list of earlier checkpoints may have: one stands in it for each append.
 pub(super) const CHECKPOINTS_MAX: u64 = 1 << 30;
 /// Bytes that the file of a key may have.

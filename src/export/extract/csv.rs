@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clover_event::Kind;
+use clover_ground::name::is_unsafe;
 use clover_num::Micro;
 use serde_json::Value;
 use serde_json::json;
@@ -236,6 +237,8 @@ pub(super) const TABLES: &[CsvTable] = &[
             "p",
             "cs_lo_micro",
             "cs_hi_micro",
+            "grade_now",
+            "may_be_claimed_now",
         ],
     },
     CsvTable {
@@ -246,6 +249,8 @@ pub(super) const TABLES: &[CsvTable] = &[
             Kind::PromptCommitted,
             Kind::DeploymentActivated,
             Kind::DeploymentRolledBack,
+            Kind::PromotionIssued,
+            Kind::PromotionRevoked,
         ],
         columns: &[
             "patch",
@@ -256,6 +261,10 @@ pub(super) const TABLES: &[CsvTable] = &[
             "restored",
             "meaning",
             "reason",
+            "candidate_digest",
+            "gates",
+            "grade",
+            "promotion",
         ],
     },
     CsvTable {
@@ -297,12 +306,15 @@ pub(super) fn write(
     let mut rows = 0;
     extract.each(progress, |said| {
         let found = data(said)?;
+        let now = extract.with_now(said, &found);
         for table in open
             .iter_mut()
             .filter(|open| open.table.kinds.contains(&said.event.kind()))
         {
             let withholds = |column: &str| extract.withholds(said.seq, column);
-            table.row(said, &found, &withholds)?;
+            // The table of all events has them as they were signed.
+            let of_now = now.as_ref().filter(|_| !table.table.columns.is_empty());
+            table.row(said, of_now.unwrap_or(&found), &withholds)?;
             rows += 1;
         }
         Ok(())
@@ -373,8 +385,11 @@ impl OpenTable<'_> {
 
 /// Appends a cell of text, quoted where it must be; what a spreadsheet would take for a formula gets an apostrophe.
 fn cell(line: &mut String, text: &str) {
-    let guarded = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let quoted = guarded || text.contains(['"', ',', '\n', '\r']);
+    // A spreadsheet may pass over blanks and what nobody sees, and take a sign in full width for the sign.
+    let seen = text.trim_start_matches(|c: char| c.is_whitespace() || is_hidden(c));
+    let guarded = text.starts_with(['\t', '\r', '\n'])
+        || seen.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    let quoted = guarded || text.contains(['"', ',', '\n', '\r']) || text.contains(is_hidden);
     if !quoted {
         line.push_str(text);
         return;
@@ -383,8 +398,19 @@ fn cell(line: &mut String, text: &str) {
     if guarded {
         line.push('\'');
     }
-    line.push_str(&text.replace('"', "\"\""));
+    for c in text.chars() {
+        match c {
+            '"' => line.push_str("\"\""),
+            c if is_hidden(c) => line.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => line.push(c),
+        }
+    }
     line.push('"');
+}
+
+/// What nobody sees in a cell, or what reorders it, but tabs and ends of lines. A cell has them as `\u202e`, the escape of JSON, so that JSON in a cell stays the same JSON.
+fn is_hidden(c: char) -> bool {
+    is_unsafe(c) && !matches!(c, '\t' | '\n' | '\r')
 }
 
 /// A table of text as CSV: RFC 4180, UTF-8, no cell a formula.
@@ -476,4 +502,32 @@ fn metadata(extract: &Extract<'_>) -> Value {
         "dc:source": extract.origin(),
         "tables": TABLES.iter().map(table).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CsvText;
+
+    #[test]
+    fn a_cell_shows_marks_that_nobody_sees_and_stays_the_same_json() {
+        let json = "{\"a\":\"x\u{202e}y\"}";
+        let mut out = CsvText::default();
+        out.row(&[
+            "a\u{202e}b",
+            json,
+            "line\nnext",
+            "\u{1b}[2J",
+            "=1",
+            "\n=1",
+            "\u{202e}＝1",
+        ]);
+        let text = String::from_utf8(out.into_bytes()).unwrap();
+        assert_eq!(
+            text,
+            "\"a\\u202eb\",\"{\"\"a\"\":\"\"x\\u202ey\"\"}\",\"line\nnext\",\"\\u001b[2J\",\"'=1\",\"'\n=1\",\"'\\u202e＝1\"\r\n"
+        );
+        let cell = text.split(',').nth(1).unwrap().trim_matches('"');
+        let back: serde_json::Value = serde_json::from_str(&cell.replace("\"\"", "\"")).unwrap();
+        assert_eq!(back["a"], "x\u{202e}y");
+    }
 }

@@ -27,6 +27,7 @@ use std::path::Path;
 
 use clover_event::Event;
 use clover_event::Kind;
+use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
@@ -367,6 +368,22 @@ fn data(said: &RecordedEvent) -> Result<Value, ExportError> {
         let (seq, found) = (said.seq, error.to_string());
         LedgerError::Integrity { seq, found }.into()
     })
+}
+
+impl Extract<'_> {
+    /// The data of a decided gate with what may be said of it now: a compromised key takes a grade away, and changes no entry.
+    fn with_now(&self, said: &RecordedEvent, found: &Value) -> Option<Value> {
+        let Payload::GateDecided(decided) = &said.event.payload else {
+            return None;
+        };
+        let answer = self.answers.gates.get(&decided.gate)?;
+        let mut out = found.clone();
+        let fields = out.as_object_mut()?;
+        fields.insert("grade_now".to_owned(), answer.grade.clone().into());
+        let may = if answer.may_be_claimed { "yes" } else { "no" };
+        fields.insert("may_be_claimed_now".to_owned(), may.into());
+        Some(out)
+    }
 }
 
 /// The word of events for a value that is one, such as a verdict.

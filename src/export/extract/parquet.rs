@@ -64,13 +64,15 @@ pub(super) fn write(
     let mut rows = 0;
     extract.each(progress, |said| {
         let found = data(said)?;
+        let now = extract.with_now(said, &found);
         let kind = said.event.kind();
         for table in open
             .iter_mut()
             .filter(|open| open.table.kinds.contains(&kind))
         {
             let withholds = |column: &str| extract.withholds(said.seq, column);
-            table.row(said, &found, &withholds)?;
+            let of_now = now.as_ref().filter(|_| !table.table.columns.is_empty());
+            table.row(said, of_now.unwrap_or(&found), &withholds)?;
             rows += 1;
         }
         Ok(())

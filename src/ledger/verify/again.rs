@@ -36,6 +36,8 @@ impl Checker<'_> {
         }
         // A report is written from states of the past, which a walk over entries does not have.
         self.reports += u64::from(kind == Kind::ReportPublished);
+        // An attack reads texts, which are private.
+        self.batteries += u64::from(kind == Kind::BatteryEvaluated);
         // Bodies are private: whoever has the vault reads them again beside this walk.
         let is_answer = matches!(&candidate.event.payload, Payload::CallRecorded(said) if said.response.is_some());
         self.answers += u64::from(is_answer);
@@ -104,24 +106,34 @@ impl Checker<'_> {
         });
         let mut lines: Vec<String> = counts.collect();
         if let Some(first) = lines.first_mut().filter(|_| self.out_of_hand.count > 0) {
-            let erased = match self.erasures.count {
-                0 => String::new(),
-                _ => format!("; subjects were erased at seq {}", self.erasures.words()),
-            };
-            first.push_str(&format!(" (seq {}{erased})", self.out_of_hand.words()));
+            first.push_str(&format!(" (seq {})", self.out_of_hand.words()));
         }
-        lines.extend(match self.reports {
+        let counted = |count: u64, one: &str, many: &str, why: &str| match count {
             0 => None,
-            1 => Some("recompute of 1 report, which replay alone writes again".to_owned()),
-            count => Some(format!(
-                "recompute of {count} reports, which replay alone writes again"
-            )),
-        });
-        lines.extend(match self.answers {
-            0 => None,
-            1 => Some(format!("1 answer of a model, {UNREAD}")),
-            count => Some(format!("{count} answers of models, {UNREAD}")),
-        });
+            1 => Some(format!("{one}, {why}")),
+            count => Some(many.replace('#', &count.to_string()) + ", " + why),
+        };
+        lines.extend(counted(
+            self.batteries,
+            "recompute of 1 attack battery",
+            "recompute of # attack batteries",
+            "which replay alone runs again on texts",
+        ));
+        lines.extend(counted(
+            self.reports,
+            "recompute of 1 report",
+            "recompute of # reports",
+            "which replay alone writes again",
+        ));
+        lines.extend(counted(
+            self.answers,
+            "1 answer of a model",
+            "# answers of models",
+            UNREAD,
+        ));
+        if self.erasures.count > 0 {
+            lines.push(format!("texts erased at seq {}", self.erasures.words()));
+        }
         lines
     }
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_event::Event;
+use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_ground::digest::Digest;
 use clover_ground::merkle::Frontier;
@@ -27,11 +29,20 @@ pub struct FilesBeside {
     pub kinds: BTreeSet<String>,
     /// Positions of the entries withheld.
     pub withheld: BTreeSet<u64>,
+    /// BLAKE3 of the bundles of published reports, of the entries that could be read.
+    pub published: BTreeSet<Digest>,
     /// Blobs that entries name, where blobs were looked at.
     pub blobs: Option<BTreeSet<Digest>>,
 }
 
 impl Checker<'_> {
+    /// Takes in the digest of the bundle of a published report.
+    pub(super) fn take_published(&mut self, event: &Event) {
+        if let Payload::ReportPublished(said) = &event.payload {
+            self.published.insert(said.bundle.blake3);
+        }
+    }
+
     /// Holds checkpoints that came beside the lines, in the order of their sizes, against the tree and its log keys.
     pub(super) fn check_kept(&mut self) {
         let (mut tree, mut grown) = (Frontier::new(), 0);
@@ -94,6 +105,7 @@ impl Checker<'_> {
             experiments,
             kinds,
             withheld,
+            published: std::mem::take(&mut self.published),
             blobs: (self.blobs.is_some() && !self.options.tree_only)
                 .then(|| std::mem::take(&mut self.named)),
         }

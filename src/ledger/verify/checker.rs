@@ -105,8 +105,12 @@ pub(super) struct Checker<'a> {
     pub(super) unrecorded: u64,
     /// Answers of models with a body, which are not read again here.
     pub(super) answers: u64,
+    /// Attack batteries, whose attacks replay alone runs again.
+    pub(super) batteries: u64,
     /// Published reports, which replay alone writes again.
     pub(super) reports: u64,
+    /// BLAKE3 of their bundles.
+    pub(super) published: BTreeSet<Digest>,
     /// Where the entries are a part of a log: what the walk has met of it.
     pub(super) part: Option<PartWalk>,
 }
@@ -164,7 +168,9 @@ impl<'a> Checker<'a> {
             erasures: ListedEntries::default(),
             unrecorded: 0,
             answers: 0,
+            batteries: 0,
             reports: 0,
+            published: BTreeSet::new(),
             part: None,
         })
     }
@@ -470,6 +476,7 @@ impl<'a> Checker<'a> {
                 return self.give_judged(seq, checked, &facts);
             }
         };
+        self.take_published(event);
         let candidate = ProposedEvent {
             seq,
             recorded_at,

@@ -129,6 +129,14 @@ pub fn verify_part(
     walk_lines(lines, checker, (options, rulebook), raw, progress)
 }
 
+/// An event has one place: an id that is said of an entry withheld is that of no other entry.
+fn one_place(id: Digest) -> Fact {
+    Fact::Gives {
+        digest: Digest::labelled("clover/part-place", id.as_bytes()),
+        once: Some(RuleName::NaturalKey),
+    }
+}
+
 impl Checker<'_> {
     /// Counts an entry of a part of which nothing but the leaf is asked.
     pub(super) fn count_part(&mut self, entry: &EntryDigest) {
@@ -153,7 +161,9 @@ impl Checker<'_> {
             );
         }
         match withheld.id {
-            Some(EventId(digest)) => self.give(seq, &[Fact::Id { digest, said: 0 }]),
+            Some(EventId(digest)) => {
+                self.give(seq, &[Fact::Id { digest, said: 0 }, one_place(digest)])
+            }
             None => Ok(()),
         }
     }
@@ -212,8 +222,12 @@ impl Checker<'_> {
         }
         let mut facts = Vec::new();
         rules::header_facts(seq, said.id(), 0, said.header(), &mut facts);
+        facts.push(one_place(said.id().0));
         self.give(seq, &facts)?;
         self.name_blobs(seq, &entry.blobs)?;
+        if let Body::Event(event) = &said {
+            self.take_published(event);
+        }
         if let (Body::Event(event), true) = (&said, is_signed) {
             self.state.apply_custody(seq, event);
         }

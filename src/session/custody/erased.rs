@@ -29,6 +29,8 @@ use crate::custody::CustodyError;
 use crate::custody::erasure;
 use crate::custody::reads;
 use crate::custody::release::IngestedRow;
+use crate::custody::remains;
+use crate::custody::remains::RowsOfSubject;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::listing;
@@ -137,7 +139,7 @@ pub struct ErasureStory {
     pub handouts: Vec<Handout>,
     /// What became of the key.
     pub key: KeyStanding,
-    /// Entries that name texts of the subject: what else they say stays.
+    /// Entries that name texts of the subject or say something of its rows: what they say stays.
     pub naming: BTreeMap<Kind, Vec<u64>>,
     /// When the ledger took it in.
     pub recorded_at: Timestamp,
@@ -261,6 +263,8 @@ pub fn story(
             copies.remove(subject);
         }
     }
+    let mut naming = gathering.naming;
+    naming.extend(remains::said_of_rows(ledger, &gathering.rows, through)?);
     Ok(ErasureStory {
         answers,
         copies,
@@ -268,7 +272,7 @@ pub fn story(
         files,
         handouts: gathering.handouts,
         key,
-        naming: gathering.naming,
+        naming,
         recorded_at: erased.stored.recorded_at,
         said: (**said).clone(),
         seq,
@@ -355,7 +359,7 @@ struct Gathering {
     /// Every file that was taken in, by its event.
     ingested: BTreeMap<EventId, IngestedFile>,
     /// Experiments with texts of the subject, and its rows there.
-    rows: BTreeMap<Option<ExperimentId>, BTreeSet<String>>,
+    rows: RowsOfSubject,
     /// Those of them that texts of the subject came from.
     came_from: BTreeSet<EventId>,
     /// Files that are kept under the subject's key.

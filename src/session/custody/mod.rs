@@ -5,6 +5,7 @@ pub mod erased;
 pub mod erasure;
 pub mod reads;
 pub mod release;
+mod remains;
 pub mod rulebook;
 
 use clover_event::id::ExperimentId;

@@ -35,7 +35,7 @@ impl AnalysisShown<'_> {
 
     /// One page without scripts or outside references.
     fn page(&self) -> String {
-        let mut out = page::top("Policy values - Clover");
+        let mut out = page::top("Policy values - Clover", "");
         let mut put = |line: String| {
             out.push('\n');
             out.push_str(&line);

@@ -203,20 +203,23 @@ impl Contrasts<'_> {
             String::new(),
         ];
         let rows = self.pairs.iter().map(|of| {
-            let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
-            // A difference gives a withheld level away.
-            let (value, interval) = if is_withheld(of) {
-                ("withheld".to_owned(), "-".to_owned())
+            // A difference gives a withheld level away, and so does its p.
+            let [value, interval, p, adjusted] = if is_withheld(of) {
+                ["withheld", "-", "-", "-"].map(str::to_owned)
             } else {
-                let value = format!("{:+.digits$}", of.difference.value());
-                (value, bracket(ends(decisive(of)), digits))
+                [
+                    format!("{:+.digits$}", of.difference.value()),
+                    bracket(ends(decisive(of)), digits),
+                    values::p(of.p.value()),
+                    values::p(of.p_adjusted.value()),
+                ]
             };
             vec![
                 pair(of),
                 value,
                 interval,
-                values::p(p),
-                values::p(adjusted),
+                p,
+                adjusted,
                 reading(of).to_owned(),
             ]
         });

@@ -424,6 +424,27 @@ pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
     table
 }
 
+/// Signatures of people among acts, each in words: printed name, meaning, time and entry.
+pub(super) fn signed_lines(acts: &[&Act<'_>]) -> Vec<String> {
+    let lines = acts.iter().filter_map(|act| {
+        let (name, meaning) = match &act.entry.event.payload {
+            Payload::ApprovalGranted(said) => (&said.printed_name, &said.meaning),
+            Payload::ApprovalRefused(said) => (&said.printed_name, &said.meaning),
+            _ => return None,
+        };
+        Some(format!(
+            "{}, {} {} ({}), {} UTC, seq {}",
+            name.as_str(),
+            act.verb,
+            act.subject,
+            meaning.as_str(),
+            minute(act.entry),
+            act.entry.seq
+        ))
+    });
+    lines.collect()
+}
+
 /// The policy of separation that is in force, in words.
 pub(super) fn policy(state: &State) -> Option<Remark> {
     let (seq, separation) = state.keyring.separations.last()?;

@@ -216,7 +216,7 @@ fn remains(story: &ErasureStory) -> Chapter {
         ),
         (
             "digests and commitments of the erased texts",
-            "they name what was judged, and tell nothing of it without key and salt",
+            "they name what was judged, and tell nothing of it without key and salt; keyed digests of an ask are tested by who has the ledger's pepper, which stays",
         ),
         (
             "what was decided and counted from the texts",
@@ -254,6 +254,14 @@ fn left(kind: Kind) -> (&'static str, &'static str) {
         Kind::DataIngested => (
             "rows of the file, without its texts and labels",
             "the root of the rows is recorded; ids and fields of rows are not erased",
+        ),
+        Kind::EvidenceRecorded => (
+            "evidence that a judge took from the text, in the clear: counts, marks, cited hosts",
+            "scores are computed again from it; it was recorded as public evidence, and is not erased",
+        ),
+        Kind::LabelRecorded | Kind::LabelRevealed | Kind::LabelSealed => (
+            "labels that people gave the rows, with the ids of item, policy, draw and rater",
+            "they are numbers about the text, on which decisions rest",
         ),
         _ => (
             "the words of notes",
@@ -322,7 +330,8 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
     );
     part.lacks(
         "exports and audit bundles",
-        "they are not recorded. They hold the encrypted bytes and no key: what they hold cannot be read either",
+        "they are not recorded. They hold the encrypted bytes and no key, so the texts cannot be read there either; \
+         everything that remains here stands in them too",
     );
     part.lacks(
         "files and tools that the texts came from",

@@ -1,5 +1,7 @@
 //! Evidence for a framework: each requirement with the entries that support it, or the reason why it is not covered.
 
+use std::collections::BTreeMap;
+
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::ledger::LedgerError;
@@ -11,6 +13,8 @@ use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
+use crate::session::expiry;
+use crate::session::expiry::LogsFloor;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::experiment;
@@ -21,22 +25,26 @@ use crate::view::report::made::period;
 use crate::view::report::registers;
 use crate::view::report::requirements;
 use crate::view::report::requirements::Requirement;
+use crate::view::report::samples;
+use crate::view::report::samples::SampleTerms;
 
 /// What is said of a requirement that has entries.
 const EVIDENCE: &str = "evidence";
 /// What is said of one that has entries of some of its kinds.
 const IN_PART: &str = "evidence, in part";
+/// Days of ten years, of which three may be leap years.
+const TEN_YEARS: u64 = 3_652;
 /// What is said of one that has none.
 const NOT_COVERED: &str = "NOT COVERED";
 
-/// The report of the evidence for a framework.
+/// The report of the evidence for a framework; `terms` say how samples are drawn, where it has any.
 ///
 /// # Errors
 /// [`LedgerError`].
 pub fn document(
     source: &ReportSource<'_>,
     kind: ReportKind,
-    experiment: Option<&ExperimentId>,
+    (experiment, terms): (Option<&ExperimentId>, &SampleTerms),
 ) -> Result<Document, LedgerError> {
     let chronicle = source.chronicle(experiment)?;
     let all: Vec<&Requirement> = requirements::of(kind).collect();
@@ -62,12 +70,8 @@ pub fn document(
         "Requirements",
         Cell::count(all.len() as u64),
     ));
-    out.parts.push(overview(&chronicle, &all));
-    out.parts
-        .extend(registers::of(source, kind, (experiment, &chronicle)));
-    out.appendices = registers::behind(kind, &chronicle);
-    out.appendices
-        .extend(all.iter().map(|of| chapter(&chronicle, of)));
+    let short = Shortfalls::of(source, &all)?;
+    out.parts.push(overview(&chronicle, &all, &short));
     // What a change is about was often said before the range.
     let from_seq = 0;
     let whole = ReportSource {
@@ -75,6 +79,20 @@ pub fn document(
         ..*source
     }
     .chronicle(experiment)?;
+    let acts = course::acts(&whole);
+    let in_range = |act: &&Act<'_>| act.entry.seq >= source.from_seq;
+    let acts: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
+    out.signatures = course::signed_lines(&acts);
+    let read = (experiment, &chronicle, &whole);
+    out.parts.extend(registers::of(source, kind, read)?);
+    out.appendices = registers::behind(kind, &chronicle);
+    if kind == ReportKind::Soc2 {
+        let (part, behind) = samples::chapters(source, kind, (experiment, terms))?;
+        out.parts.push(part);
+        out.appendices.push(behind);
+    }
+    out.appendices
+        .extend(all.iter().map(|of| chapter(&chronicle, of, &short)));
     out.appendices.extend(behind(source, (&chronicle, &whole)));
     source.finish(out)
 }
@@ -95,6 +113,49 @@ fn answer(all: &[&Requirement], with: usize, without: usize) -> String {
 
 pub(super) fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
     of.kinds.iter().any(|kind| chronicle.count(*kind) > 0)
+}
+
+/// What each requirement lacks, whatever entries of its kinds there are.
+struct Shortfalls {
+    by_code: BTreeMap<&'static str, String>,
+}
+
+impl Shortfalls {
+    /// What no entry shows of each, and retention that is set shorter than the text asks.
+    fn of(source: &ReportSource<'_>, all: &[&Requirement]) -> Result<Self, LedgerError> {
+        let (classes, logs) = expiry::retained(source.ledger, source.state)?;
+        let longest = classes.iter().map(|of| of.days).max().unwrap_or_default();
+        let mut by_code = BTreeMap::new();
+        for of in all {
+            let kept = match (of.report, of.code) {
+                (ReportKind::AnnexIv, "Art. 18") if longest < TEN_YEARS => Some(format!(
+                    "ten years: the longest class is kept for {}",
+                    counted(longest, "day", "days")
+                )),
+                (ReportKind::AnnexIv, "Art. 19(1), 26(6)") => match logs {
+                    LogsFloor::Kept => None,
+                    LogsFloor::Below(days, _) => Some(format!(
+                        "six months: class logs is kept for {}",
+                        counted(days, "day", "days")
+                    )),
+                    LogsFloor::Unsaid => {
+                        Some("six months: nobody said how long class logs is kept".to_owned())
+                    }
+                },
+                _ => None,
+            };
+            let own = (!of.lacks.is_empty()).then(|| of.lacks.to_owned());
+            let both: Vec<String> = kept.into_iter().chain(own).collect();
+            if !both.is_empty() {
+                by_code.insert(of.code, both.join("; "));
+            }
+        }
+        Ok(Self { by_code })
+    }
+
+    fn get(&self, of: &Requirement) -> Option<&String> {
+        self.by_code.get(of.code)
+    }
 }
 
 fn why_not(of: &Requirement) -> String {
@@ -124,7 +185,7 @@ fn on_record(chronicle: &Chronicle, of: &Requirement) -> String {
 }
 
 /// Every requirement at a glance.
-fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
+fn overview(chronicle: &Chronicle, all: &[&Requirement], short: &Shortfalls) -> Chapter {
     let mut part = Chapter::new(
         "requirements",
         "Requirements",
@@ -140,17 +201,21 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
     let mut table = Table::new("requirements", "Requirements at a glance", &columns);
     for of in all {
         let entries: u64 = of.kinds.iter().map(|kind| chronicle.count(*kind)).sum();
-        let is_whole = of.kinds.iter().all(|kind| chronicle.count(*kind) > 0);
+        let lacks = short.get(of);
+        let is_whole = lacks.is_none() && of.kinds.iter().all(|kind| chronicle.count(*kind) > 0);
         let covered = match (entries > 0, is_whole) {
             (true, true) => EVIDENCE,
             (true, false) => IN_PART,
             (false, _) => NOT_COVERED,
         };
-        let shows = if entries > 0 {
+        let mut shows = if entries > 0 {
             on_record(chronicle, of)
         } else {
             why_not(of)
         };
+        if let Some(lacks) = lacks.filter(|_| entries > 0) {
+            shows.push_str(&format!("; not covered: {lacks}"));
+        }
         let newest = of
             .kinds
             .iter()
@@ -169,7 +234,7 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
 }
 
 /// One requirement with all of its entries.
-fn chapter(chronicle: &Chronicle, of: &Requirement) -> Chapter {
+fn chapter(chronicle: &Chronicle, of: &Requirement, short: &Shortfalls) -> Chapter {
     let mut part = Chapter::new(key(of), format!("{}: {}", of.code, of.asks), "");
     if !has_entries(chronicle, of) {
         part.lacks(of.code, why_not(of));
@@ -208,6 +273,9 @@ fn chapter(chronicle: &Chronicle, of: &Requirement) -> Chapter {
     if !lacking.is_empty() {
         let what = lacking.join(", ");
         part.lacks(what, "the range has no entry of these kinds");
+    }
+    if let Some(lacks) = short.get(of) {
+        part.lacks(lacks.as_str(), "no entry of the log shows it");
     }
     part
 }

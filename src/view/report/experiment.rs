@@ -136,6 +136,8 @@ pub fn document(
         since: None,
     };
     let mut out = Document::new(ReportKind::Experiment, experiment.as_str(), head);
+    let signed = course::acts(chronicle);
+    out.signatures = course::signed_lines(&signed.iter().collect::<Vec<_>>());
     if let Some(of) = known {
         let title = Cell::text(of.title.clone());
         out.facts

@@ -82,8 +82,10 @@ pub fn document(
 ) -> Result<Document, LedgerError> {
     let listed = scope.of(list);
     let now = scope.now;
-    let overdue = listed.iter().filter(|of| of.is_overdue(now)).count() as u64;
-    let next = listed.iter().find(|of| !of.is_overdue(now));
+    // What is listed may be a part: the answer is about everything on record.
+    let overdue = list.overdue(now).count() as u64;
+    let all = list.things.len() as u64;
+    let next = list.things.iter().find(|of| !of.is_overdue(now));
     let next = next.map_or_else(
         || "No later date is on record.".to_owned(),
         |of| {
@@ -97,15 +99,21 @@ pub fn document(
     );
     let before = scope.before.map_or_else(
         || "Everything with a date is listed.".to_owned(),
-        |before| format!("Only what is before {} is listed.", day(before)),
+        |before| {
+            format!(
+                "Only what is before {} is listed: {} of {all}.",
+                day(before),
+                listed.len()
+            )
+        },
     );
     let head = DocumentHead {
-        answer: if listed.is_empty() {
+        answer: if all == 0 {
             format!("Nothing on record has a date, so nothing is overdue on {}.", day(now))
         } else {
             format!(
                 "{} a date; of these {} overdue on {}. {next}",
-                counted(listed.len() as u64, "thing on record has", "things on record have"),
+                counted(all, "thing on record has", "things on record have"),
                 counted(overdue, "is", "are"),
                 day(now),
             )
@@ -185,8 +193,9 @@ pub(super) fn lacking(part: &mut Chapter, logs: LogsFloor) {
         LogsFloor::Below(days, seq) => part.lacks(
             what,
             format!(
-                "entry {seq} says {days} days, and six months are {LOGS_DAYS_MIN}: Art. 19 and 26 of the AI Act ask for at least that, \
-                 unless other law says otherwise"
+                "entry {seq} says {}, and six months are {LOGS_DAYS_MIN}: Art. 19 and 26 of the AI Act ask for at least that, \
+                 unless other law says otherwise",
+                counted(days, "day", "days")
             ),
         ),
         LogsFloor::Unsaid => part.lacks(

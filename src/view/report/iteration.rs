@@ -193,6 +193,7 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
         source.state,
     );
     out.head.since = Some(since);
+    out.signatures = course::signed_lines(&about);
     Ok(source.finish(out)?)
 }
 

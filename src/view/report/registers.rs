@@ -7,6 +7,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::ground::time::Timestamp;
+use crate::ledger::LedgerError;
 use crate::projection::assumptions;
 use crate::projection::assumptions::Standing;
 use crate::projection::assumptions::Status;
@@ -17,10 +18,15 @@ use crate::report::document::Chapter;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
+use crate::session::expiry;
+use crate::session::expiry::LogsFloor;
+use crate::view::report::independence;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::seqs;
 use crate::view::report::picked::PickedTable;
+use crate::view::report::principles;
+use crate::view::report::versions;
 use crate::view::word;
 
 /// Exploits that were found.
@@ -87,18 +93,33 @@ const CHECKS: PickedTable = PickedTable {
     plot: None,
 };
 
-/// The extracts of a framework; most have none.
+/// The extracts of a framework, of what the range says and, where versions are told, of all before it too; most have none.
+///
+/// # Errors
+/// [`LedgerError`].
 pub(super) fn of(
     source: &ReportSource<'_>,
     kind: ReportKind,
-    (experiment, chronicle): (Option<&ExperimentId>, &Chronicle),
-) -> Vec<Chapter> {
-    match kind {
+    (experiment, chronicle, whole): (Option<&ExperimentId>, &Chronicle, &Chronicle),
+) -> Result<Vec<Chapter>, LedgerError> {
+    Ok(match kind {
         ReportKind::Iso23894 => vec![risks(source, experiment, chronicle)],
+        ReportKind::Part11 => {
+            let now = source.state.keyring.recorded_at;
+            let logs = match now {
+                Some(now) => expiry::list(source.ledger, source.state, now)?.logs,
+                None => LogsFloor::Unsaid,
+            };
+            vec![principles::chapter(source.state, chronicle, logs)]
+        }
         ReportKind::Pccp => vec![families(chronicle)],
         ReportKind::Sr262 => vec![inventory(source, chronicle)],
+        ReportKind::Tevv => vec![
+            independence::chapter(source.state, chronicle),
+            versions::chapter(whole),
+        ],
         _ => Vec::new(),
-    }
+    })
 }
 
 /// Assumptions that do not hold, stakes by slice, and exploits.

@@ -18,10 +18,12 @@ pub struct Requirement {
     pub kinds: &'static [Kind],
     /// What these entries show of it, or why it is not covered.
     pub says: &'static str,
+    /// What of it no entry shows, whatever is on record; empty where nothing is known to be left.
+    pub lacks: &'static str,
 }
 
 macro_rules! requirements {
-    ($($report:ident $code:literal $asks:literal [$($kind:ident)*] $says:literal;)*) => {
+    ($($report:ident $code:literal $asks:literal [$($kind:ident)*] $says:literal $(but $lacks:literal)?;)*) => {
         /// Every requirement, in the order of its text. The next one goes here.
         pub const REQUIREMENTS: &[Requirement] = &[$(Requirement {
             report: ReportKind::$report,
@@ -29,6 +31,7 @@ macro_rules! requirements {
             asks: $asks,
             kinds: &[$(K::$kind),*],
             says: $says,
+            lacks: concat!($($lacks)?),
         }),*];
     };
 }
@@ -73,7 +76,8 @@ requirements! {
         "Patches that were accepted or rejected, with their change of the squared error, and decided gates.";
     Tevv "MANAGE 4.1" "Post-deployment monitoring, with appeal, override, decommissioning and change management."
         [DeploymentActivated DeploymentRolledBack GuardrailChecked RecalibrationCompleted]
-        "Activations, checks and rollbacks of judges; appeals of users are not taken in.";
+        "Activations, checks and rollbacks of judges."
+        but "appeals of users";
 
     // Regulation (EU) 2024/1689, with its Annex IV.
     AnnexIv "Art. 9(6)-(8)" "Testing before placing on the market, against prior defined metrics and probabilistic thresholds."
@@ -84,13 +88,15 @@ requirements! {
         "the ledger governs how a system is evaluated and holds nothing of how it was built";
     AnnexIv "Annex IV(2)(f)" "Pre-determined changes, with the technical solutions that keep performance."
         [IterationOpened PatchProposed PatchAccepted PatchRejected PromptCommitted]
-        "Patches within a fixed grammar, the criteria that judged them, and what was committed. Changes of the judge alone.";
+        "Patches within a fixed grammar, the criteria that judged them, and what was committed."
+        but "changes of the system itself: these are changes of the judge";
     AnnexIv "Annex IV(2)(g)" "Validation and testing procedures, data, metrics; test logs and reports dated and signed by the responsible persons."
         [ManifestRegistered DataIngested GateDecided ReportPublished ApprovalGranted ApprovalRefused]
         "Signed plans, data, decisions and reports; signatures of people with printed name and meaning are in the appendix.";
     AnnexIv "Art. 12(1)-(2)" "Automatic recording of events for risk, substantial modification and monitoring."
         [GuardrailChecked JudgeDriftChecked DeploymentActivated DeploymentRolledBack DataIngested]
-        "Events of the evaluation. The system's own run-time log is not in this ledger.";
+        "Events of the evaluation."
+        but "the run-time log of the system itself";
     AnnexIv "Art. 12(3)" "For biometric identification: period of use, reference database, matched input, verifying persons."
         []
         "this ledger records no use of a biometric system";
@@ -114,7 +120,8 @@ requirements! {
         "How long each class is kept. The log itself is append-only: entries are not deleted from it.";
     AnnexIv "Art. 20, 72, 73" "Corrective action, post-market monitoring, reports of serious incidents."
         [DeploymentRolledBack ExploitDiscovered GuardrailChecked]
-        "Rollbacks, exploits and breaches. Reports of incidents to authorities are not recorded here.";
+        "Rollbacks, exploits and breaches."
+        but "reports of incidents to authorities";
 
     // 21 CFR Part 11, with EU GMP Annex 11.
     Part11 "11.10(a)" "Validation of systems, to discern invalid or altered records."
@@ -125,10 +132,12 @@ requirements! {
         "Published reports; clover export and this report make copies of both forms.";
     Part11 "11.10(c)" "Protection of records, to enable accurate retrieval throughout their retention."
         [RetentionSet]
-        "How long classes are kept. Backups and media are outside of a ledger.";
+        "How long classes are kept."
+        but "backups and media";
     Part11 "11.10(d)" "Access limited to authorised individuals."
         [KeyAdded KeyRetired KeyCompromised DataRead]
-        "Keys with roles, their end, and each release of data. Access to the machine itself is not recorded.";
+        "Keys with roles, their end, and each release of data."
+        but "access to the machine itself";
     Part11 "11.10(e)" "Secure, computer-generated, time-stamped audit trails that do not obscure earlier entries."
         [LedgerCreated RulebookAdopted LogKeyRotated]
         "The log is the trail: every entry has its time, signer and position, and none replaces another. clover report trail lists it.";
@@ -140,7 +149,8 @@ requirements! {
         "Roles of keys and the policy of separation, asked at each append.";
     Part11 "11.10(k)" "Change control of systems documentation."
         [RubricRegistered PatchAccepted PromptCommitted ManifestAmended]
-        "Versions of rubrics and plans. Documents outside of the ledger are not covered.";
+        "Versions of rubrics and plans."
+        but "documents outside of the ledger";
     Part11 "11.50" "Signed records show the printed name, the date and time, and the meaning of the signature."
         [ApprovalGranted ApprovalRefused]
         "The appendix of signatures shows all three, with the entry that holds the signed bytes.";
@@ -149,13 +159,15 @@ requirements! {
         "Each signature covers the exact bytes of its entry, which name the entry that it is about.";
     Part11 "11.100" "Signatures are unique to one individual, whose identity is verified."
         [KeyAdded]
-        "Each key is registered to one holder. Verifying who that person is happens outside of the ledger.";
+        "Each key is registered to one holder."
+        but "verifying who a person is";
     Part11 "11.200" "Two distinct components, such as identification and password."
         []
         "a key file and its passphrase are two components, and how a person keeps them is not recorded";
     Part11 "11.300" "Controls for identification codes: uniqueness, loss management, testing of devices."
         [KeyAdded KeyRetired KeyCompromised]
-        "Keys are added, retired and declared compromised. Testing of devices is not recorded.";
+        "Keys are added, retired and declared compromised."
+        but "testing of devices";
     Part11 "Annex 11: 7, 17" "Data storage and archiving."
         [RetentionSet SubjectErased]
         "What is kept for how long, and what was erased on which basis.";
@@ -173,7 +185,8 @@ requirements! {
         "continuity of operation is outside of a ledger";
     Part11 "ALCOA++" "Attributable, legible, contemporaneous, original, accurate; complete, consistent, enduring, available, traceable."
         [DataIngested ScoreRecorded LabelRecorded]
-        "Attributable by key, contemporaneous by the clock of the ledger, original by digest, traceable by position. Accuracy and completeness are not proven by a signature.";
+        "Attributable by key, contemporaneous by the clock of the ledger, original by digest, traceable by position."
+        but "accuracy and completeness: no signature proves them";
 
     // SOC 2: trust services criteria 2017, points of focus revised 2022.
     Soc2 "CC4.1" "Ongoing and separate evaluations."
@@ -181,7 +194,8 @@ requirements! {
         "Verifications, reviews and checks, as a population with their positions.";
     Soc2 "CC6.1" "Logical access to protected information is restricted."
         [DataRead LabelSealed ConfirmUnsealed]
-        "Each release of data and each opening of sealed labels. Access to machines is not recorded.";
+        "Each release of data and each opening of sealed labels."
+        but "access to machines";
     Soc2 "CC6.2" "Access is granted before use, and removed when it is no longer authorised."
         [KeyAdded KeyRetired]
         "Keys that were added and retired.";
@@ -193,7 +207,8 @@ requirements! {
         "Contradictions of judges, drift, guardrails, exploits.";
     Soc2 "CC7.3" "Security events are evaluated."
         [KeyCompromised DeploymentRolledBack]
-        "Keys that were declared compromised, and rollbacks. Incident handling beyond that is not recorded.";
+        "Keys that were declared compromised, and rollbacks."
+        but "handling of incidents beyond keys and rollbacks";
     Soc2 "CC8.1" "Changes are authorised, tested, approved and implemented."
         [PatchProposed GateEvaluated PatchAccepted ApprovalGranted PromptCommitted DeploymentActivated]
         "The population of changes from proposal to deployment; clover report change gives the record of one.";
@@ -202,7 +217,8 @@ requirements! {
         "Plans and designs that say what is to be measured.";
     Soc2 "PI1.2" "Inputs are complete and accurate."
         [DataIngested ScoreScaleDeclared LabelScaleDeclared]
-        "What was taken in, under which root of rows. That an import is all there was is not proven.";
+        "What was taken in, under which root of rows."
+        but "that an import is all there was";
     Soc2 "PI1.3" "Processing is complete, valid, accurate and timely."
         [EstimateRecorded CalibratorFitted ScoresRecomputed QualificationRecorded]
         "Computed values, which clover verify --recompute computes again.";
@@ -234,10 +250,12 @@ requirements! {
         "What runs, and checks of it on live rows.";
     Iso42001 "A.6.2.7" "Technical documentation of the AI system."
         [JudgeRegistered RubricRegistered ManifestRegistered ReportPublished]
-        "Documentation of judge and evaluation. That of the system itself is not in this ledger.";
+        "Documentation of judge and evaluation."
+        but "documentation of the system itself";
     Iso42001 "A.6.2.8" "Recording of event logs."
         [LedgerCreated RulebookAdopted LogKeyRotated]
-        "The log of the evaluation, signed and append-only. The run-time log of the system is not in this ledger.";
+        "The log of the evaluation, signed and append-only."
+        but "the run-time log of the system";
     Iso42001 "A.7.4" "Quality of data for AI systems."
         [SplitsFormed LabelProcessAudited LabelDesignRegistered ScoreConflict]
         "How rows were split, how labels were drawn and came about.";
@@ -268,13 +286,15 @@ requirements! {
     // FDA: predetermined change control plans, final guidance of August 2025; GMLP, principle 10.
     Pccp "Description of modifications" "The planned modifications, each specific and verifiable."
         [IterationOpened RubricRegistered PatchProposed]
-        "Patches within a fixed grammar, by family. Modifications of the judge alone, not of a device.";
+        "Patches within a fixed grammar, by family."
+        but "modifications of a device: these are of the judge";
     Pccp "Modification protocol" "Methods of data, retraining, performance evaluation and update, with acceptance criteria."
         [ManifestRegistered IterationOpened GateEvaluated CandidatesSealed ConfirmUnsealed]
         "Plans with thresholds and splits, and criteria P0 to P10 as they were applied.";
     Pccp "Impact assessment" "Benefits and risks of each modification, and of their cumulation."
         [GateEvaluated BatteryEvaluated ScoresRecomputed TransportTested]
-        "Criteria on slices, attacks and other environments. Risks to patients are outside of a ledger.";
+        "Criteria on slices, attacks and other environments."
+        but "risks to patients";
     Pccp "GMLP 10" "Deployed models are monitored, and risks of retraining managed."
         [GuardrailChecked JudgeDriftChecked RecalibrationCompleted DeploymentRolledBack]
         "Checks of what runs, recalibrations, rollbacks.";
@@ -300,7 +320,8 @@ requirements! {
         "Stakes by slice, as they were registered before data were seen.";
     Sr262 "Inventory" "An inventory of models in use is kept."
         [JudgeRegistered CalibratorFitted DeploymentActivated]
-        "The part about the inventory lists judges and calibrators. Other models of the firm are outside of a ledger.";
+        "The part about the inventory lists judges and calibrators."
+        but "models of the firm other than judges and calibrators";
 
     // Regulation (EU) 2016/679.
     Gdpr "Art. 5(1)(c), (e)" "Data are minimised, and kept no longer than needed."
@@ -311,7 +332,8 @@ requirements! {
         "Each read, retention and erasure is an entry with its signer and purpose.";
     Gdpr "Art. 17" "Erasure on request, unless an exception applies."
         [SubjectErased]
-        "Each erasure with its basis; clover report erasure gives all that is on record of one. Whether an exception applies is for people to judge.";
+        "Each erasure with its basis; clover report erasure gives all that is on record of one."
+        but "whether an exception applies: that is for people to judge";
     Gdpr "Art. 25" "Data protection by design and by default."
         [DataIngested LabelSealed DataRead]
         "Private texts and sealed labels are encrypted when they come in, and each opening is an entry.";
@@ -320,7 +342,8 @@ requirements! {
         "the register of processing activities is outside of a ledger";
     Gdpr "Art. 32" "Security of processing."
         [KeyAdded KeyRetired KeyCompromised LabelSealed]
-        "Keys and their end, and what is sealed. Security of machines is not recorded.";
+        "Keys and their end, and what is sealed."
+        but "security of machines";
     Gdpr "Art. 35" "Data protection impact assessment."
         []
         "an impact assessment is a document of people, and none is taken in";
@@ -341,7 +364,7 @@ mod tests {
     #[test]
     fn requirements_claim_nothing() {
         for of in REQUIREMENTS {
-            for text in [of.code, of.asks, of.says] {
+            for text in [of.code, of.asks, of.says, of.lacks] {
                 let text = text.to_lowercase();
                 let said = BANNED.iter().find(|word| text.contains(*word));
                 assert_eq!(said, None, "{}: {text}", of.code);

@@ -109,7 +109,7 @@ fn kept(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
     }
     part.table_or(
         table,
-        "nobody said how long a class is kept: retention.set says it",
+        "nobody said how long a class is kept: clover retain set says it",
     );
     part
 }

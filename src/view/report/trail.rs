@@ -319,6 +319,8 @@ pub fn document(source: &ReportSource<'_>, filter: &TrailFilter) -> Result<Docum
             "Neighbours of a kind that comes by thousands share a line; --kind lists each."
                 .to_owned(),
             "Corrections are entries of their own: none hides an earlier one.".to_owned(),
+            "Entries are shown as they were signed, values that are withheld now among them: they are no claim."
+                .to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),
         since: None,

@@ -182,6 +182,27 @@ fn what_the_log_contradicts_is_named_by_both_verifiers() {
     }
 }
 
+/// The id of an entry withheld is the maker's word, but not that of an entry that stands elsewhere.
+#[test]
+fn an_event_has_one_place_in_a_part() {
+    let mut desk = two_experiments();
+    desk.ok("export bundle -o cut --redact 3");
+    let at = desk.at.join("cut");
+    let log = desk.ok("log --json").json();
+    let entries = log["data"]["entries"].as_array().unwrap();
+    let shown = entries.iter().find(|of| of["seq"] == 5).unwrap();
+    let id = shown["id"].as_str().unwrap();
+    let lines = read(&at, "entries.jsonl");
+    let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+    let leaf = lines[3].split("\"leaf\":\"").nth(1).unwrap()[..64].to_owned();
+    lines[3] = format!("{{\"withheld\":{{\"id\":\"{id}\",\"leaf\":\"{leaf}\",\"seq\":3}}}}");
+    write(&at, "entries.jsonl", &(lines.join("\n") + "\n"));
+    resum(&at);
+    let (ours, theirs) = both(&mut desk, "cut", 3);
+    assert_eq!(ours, ["natural_key"]);
+    assert_eq!(ours, theirs);
+}
+
 /// A leaf refutes a position, and neither a kind nor an experiment.
 #[test]
 fn why_entries_are_withheld_is_checked_of_positions_alone() {

@@ -226,7 +226,7 @@ fn a_file_that_was_taken_in_beside_the_scores_of_the_texts_is_named_too() {
 fn named_elsewhere(desk: &mut Desk, seq: u64, gone: &BTreeSet<u64>) {
     let verified = desk.ok("verify --recompute").out;
     assert!(
-        verified.contains(&format!("subjects were erased at seq {seq}")),
+        verified.contains(&format!("texts erased at seq {seq}")),
         "{verified}"
     );
     let retention = report(desk, "retention");

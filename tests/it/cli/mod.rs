@@ -31,6 +31,7 @@ mod endpoints;
 mod environments;
 mod erased;
 mod estimate;
+mod evidenced;
 mod extracts;
 mod flows;
 mod foreign;

@@ -12,6 +12,7 @@ use clover::workflow::RULEBOOK;
 use serde_json::Value;
 
 use super::Desk;
+use super::evidenced::extracts;
 use super::renderings::drawn;
 use super::renderings::evidence;
 use super::says;
@@ -368,6 +369,7 @@ fn reported(desk: &mut Desk) {
         (&1.into(), &0.into())
     );
     evidence(desk);
+    extracts(desk);
     let size = desk.ok("status --json").json()["checkpoint"]["size"]
         .as_u64()
         .unwrap();
