@@ -56,13 +56,14 @@ fn independence(desk: &mut Desk) {
         .iter()
         .map(|key| {
             let text = |name: &str| key[name].as_str().unwrap().to_owned();
-            (text("id"), text("holder"))
+            (text("key_id"), text("holder"))
         })
         .collect();
     let mut proposed: BTreeMap<String, u64> = BTreeMap::new();
     for entry in entries(desk) {
-        if ["patch.proposed", "patch.withdrawn"].contains(&entry["kind"].as_str().unwrap()) {
-            let holder = &holders[entry["author"].as_str().unwrap()];
+        if ["patch.proposed", "patch.withdrawn"].contains(&entry["body"]["kind"].as_str().unwrap())
+        {
+            let holder = &holders[entry["body"]["author"].as_str().unwrap()];
             *proposed.entry(holder.clone()).or_default() += 1;
         }
     }
@@ -145,7 +146,7 @@ fn samples(desk: &mut Desk) {
     for (code, kinds) in kinds {
         let mut ranked: Vec<(String, u64)> = entries
             .iter()
-            .filter(|entry| kinds.contains(&entry["kind"].as_str().unwrap()))
+            .filter(|entry| kinds.contains(&entry["body"]["kind"].as_str().unwrap()))
             .map(|entry| {
                 let id = entry["id"].as_str().unwrap();
                 let bytes: Vec<u8> = (0..32)
@@ -206,7 +207,11 @@ fn on_paper(desk: &mut Desk) {
     );
     for row in signed {
         let name = row["name"].as_str().unwrap();
-        let first = name.split(' ').next().unwrap();
-        assert!(foot.contains(first), "{foot}: {name}");
+        let first: String = name
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(5)
+            .collect();
+        assert!(foot.contains(&first), "{foot}: {name}");
     }
 }

@@ -369,7 +369,6 @@ fn reported(desk: &mut Desk) {
         (&1.into(), &0.into())
     );
     evidence(desk);
-    extracts(desk);
     let size = desk.ok("status --json").json()["checkpoint"]["size"]
         .as_u64()
         .unwrap();
@@ -394,6 +393,7 @@ fn reported(desk: &mut Desk) {
         &["the range is empty: --from is entry 9, --to entry 3"],
     );
     approved_late(desk);
+    extracts(desk);
 }
 
 /// Whoever approves after the deployment has no part in what led there: the record says when, and whose key it was.
