@@ -8,6 +8,7 @@ use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
 use crate::cli::intake_columns;
 use crate::cli::intake_files;
+use crate::cli::intake_found::FileColumns;
 use crate::cli::intake_verbs;
 use crate::ground::shell;
 use crate::num::Micro;
@@ -109,6 +110,15 @@ impl Verb {
         }
     }
 
+    /// What is wanted of its files.
+    pub(super) fn brings(self) -> Brings {
+        match self {
+            Self::Labels => Brings::Labels,
+            Self::Rows => Brings::Texts,
+            Self::Cje | Self::Csv | Self::Logged | Self::Tool(_) => Brings::Scores,
+        }
+    }
+
     fn reads(self, form: FileForm) -> bool {
         match self {
             Self::Cje | Self::Logged => form == FileForm::JsonLines,
@@ -175,6 +185,28 @@ pub(super) fn of_another_verb(
     Some(CliError::input(message, next))
 }
 
+/// A file whose columns are those of another verb, with the command that takes it.
+fn of_another_kind(
+    (path, bytes): (&Path, &[u8]),
+    (verb, common): (Verb, &ImportArgs),
+) -> Option<CliError> {
+    let other = FileColumns::of(bytes)?.brings_other(verb.brings())?;
+    let named = |brings: Brings| match brings {
+        Brings::Scores => "scores of a judge",
+        Brings::Texts => "prompts and responses",
+        Brings::Labels => "labels",
+    };
+    let message = format!(
+        "{}: expected {}, as `import {}` reads, found columns of {}",
+        path.display(),
+        named(verb.brings()),
+        verb.name(),
+        named(other)
+    );
+    let next = intake_verbs::taking((path, bytes), (other, common));
+    Some(CliError::input(message, next))
+}
+
 /// A file that cannot be read, with the command that would take what was given; `again` reads it all in another way.
 pub(super) fn wrong(
     error: &ImportError,
@@ -196,6 +228,12 @@ pub(super) fn wrong(
         && error
             .what
             .contains("expected the name of a policy, found none");
+    if lacking.is_some()
+        && !wanted.own.contains("--map")
+        && let Some(failed) = of_another_kind((path, bytes), (verb, common))
+    {
+        return with_place(failed, error);
+    }
     let failed = match scales(error, (wanted, common), again, how) {
         Some(scale) => CliError::input(scale.said, scale.next),
         None if is_off_scale(error, how) => {
@@ -209,6 +247,11 @@ pub(super) fn wrong(
         None if error.what.ends_with("found an empty line") => {
             let file = shell::word(&path.display());
             failed.with_next(format!(r"sed '/^\r*$/d' {file} > clean.csv"))
+        }
+        None if FileForm::of(bytes) == FileForm::Csv
+            && let Some(next) = in_writing(error, (path, wanted.own)) =>
+        {
+            failed.with_next(next)
         }
         None if option == Some("--as") => failed.with_next("the same command with --as label"),
         None if let Some(option) = option => {
@@ -236,6 +279,19 @@ pub(super) fn wrong(
         None => failed,
     };
     with_place(failed, error)
+}
+
+/// The command that writes numbers and days as they are read, where that is all that lacks.
+fn in_writing(error: &ImportError, (path, own): (&Path, &str)) -> Option<String> {
+    let cell = if error.what.contains(row::COMMA) {
+        intake_columns::POINT
+    } else if error.what.contains(row::DOTTED) {
+        intake_columns::DAY
+    } else {
+        return None;
+    };
+    let field = error.field.as_deref()?;
+    Some(intake_columns::rewritten(path, own, (field, cell)))
 }
 
 /// Whether a line has a number beyond the scale.

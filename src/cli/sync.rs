@@ -376,8 +376,8 @@ impl From<SharedError> for CliError {
         let message = error.to_string();
         match error {
             SharedError::Claimed { .. } => Self::refused(
-                message,
-                "clover sync --take-over, once the other copy is gone",
+                format!("{message}; once that copy is gone, this one can take over"),
+                "clover sync --take-over",
             ),
             SharedError::Damaged { .. } => Self::input(message, HELP),
         }
