@@ -269,7 +269,10 @@ fn recorded<'l>(ledger: &'l Ledger, case: &GuideCase) -> Result<GuideRecord<'l>,
             let of = read.event.header.experiment.as_ref();
             is_beside || of.is_some_and(|of| of.as_str() == case.names.experiment)
         };
-        let query = KindQuery { kind, takes: &is_of };
+        let query = KindQuery {
+            kind,
+            takes: &is_of,
+        };
         let mut found = 0_u64;
         listing::each::<LedgerError>(ledger, &query, (0, ledger.size()), |_| {
             found += 1;

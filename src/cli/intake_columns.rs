@@ -28,17 +28,24 @@ const PARTS: [(&str, &[&str]); 6] = [
 ];
 
 /// The command that writes a column of comma-separated values as it is read, and leaves every other cell as it is.
-pub(super) fn rewritten(path: &Path, own: &str, (field, cell): (&str, &str)) -> String {
-    let mapped = own.split_once(&format!("{field}="));
-    let column = mapped.map_or(field, |(_, rest)| {
-        rest.split([',', '\'', '"']).next().unwrap_or(field).trim()
-    });
+pub(super) fn rewritten(path: &Path, (column, cell): (&str, &str)) -> String {
     let program = format!(
         "import csv, sys; rows = list(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"))); k = rows[0].index(sys.argv[2]); \
          w = csv.writer(sys.stdout); w.writerow(rows[0]); w.writerows([*r[:k], {cell}, *r[k + 1:]] for r in rows[1:])"
     );
     format!(
         "python3 -c '{program}' {} {} > mended.csv; then the same command with mended.csv",
+        shell::word(&path.display()),
+        shell::word(column)
+    )
+}
+
+/// The command that leaves out lines whose cell in a column is empty: what has no score is missing, and no zero.
+pub(super) fn without_empty(path: &Path, column: &str) -> String {
+    format!(
+        "python3 -c 'import csv, sys; rows = list(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"))); k = rows[0].index(sys.argv[2]); \
+         csv.writer(sys.stdout).writerows(r for r in rows if r[k].strip())' {} {} > filled.csv; then the same command with \
+         filled.csv: lines without a value are missing, and not zero",
         shell::word(&path.display()),
         shell::word(column)
     )

@@ -228,8 +228,12 @@ pub(super) fn wrong(
         && error
             .what
             .contains("expected the name of a policy, found none");
-    if lacking.is_some()
-        && !wanted.own.contains("--map")
+    let is_wanted = |fields: &str| match verb.brings() {
+        Brings::Scores => fields.contains(row::JUDGE_SCORE),
+        Brings::Labels => fields.contains(row::ORACLE_LABEL),
+        Brings::Texts => true,
+    };
+    if lacking.is_some_and(is_wanted)
         && let Some(failed) = of_another_kind((path, bytes), (verb, common))
     {
         return with_place(failed, error);
@@ -248,8 +252,17 @@ pub(super) fn wrong(
             let file = shell::word(&path.display());
             failed.with_next(format!(r"sed '/^\r*$/d' {file} > clean.csv"))
         }
+        None if is_missing
+            && verb == Verb::Cje
+            && !FileColumns::of(bytes).is_none_or(|of| of.meant(Brings::Scores).map.is_empty()) =>
+        {
+            failed.with_next(intake_verbs::taking(
+                (path, bytes),
+                (Brings::Scores, common),
+            ))
+        }
         None if FileForm::of(bytes) == FileForm::Csv
-            && let Some(next) = in_writing(error, (path, wanted.own)) =>
+            && let Some(next) = in_writing(error, (path, bytes)) =>
         {
             failed.with_next(next)
         }
@@ -272,6 +285,13 @@ pub(super) fn wrong(
                 "the same command with --map {map}, where these are the columns{one}"
             ))
         }
+        None if is_missing
+            && FileForm::of(bytes) == FileForm::Csv
+            && 2 * (1 + error.more.len()) < bytes.split(|byte| *byte == b'\n').count()
+            && let Some(column) = csv::column_with(bytes, (error.line, "")) =>
+        {
+            failed.with_next(intake_columns::without_empty(path, &column))
+        }
         None if is_missing && !matches!(verb, Verb::Cje | Verb::Logged | Verb::Tool(_)) => {
             let field = error.field.as_deref().unwrap_or_default();
             failed.with_next(format!("the same command with --map {field}=NAME"))
@@ -282,7 +302,7 @@ pub(super) fn wrong(
 }
 
 /// The command that writes numbers and days as they are read, where that is all that lacks.
-fn in_writing(error: &ImportError, (path, own): (&Path, &str)) -> Option<String> {
+fn in_writing(error: &ImportError, (path, bytes): (&Path, &[u8])) -> Option<String> {
     let cell = if error.what.contains(row::COMMA) {
         intake_columns::POINT
     } else if error.what.contains(row::DOTTED) {
@@ -290,8 +310,10 @@ fn in_writing(error: &ImportError, (path, own): (&Path, &str)) -> Option<String>
     } else {
         return None;
     };
-    let field = error.field.as_deref()?;
-    Some(intake_columns::rewritten(path, own, (field, cell)))
+    let (_, found) = error.what.split_once("found \"")?;
+    let (found, _) = found.split_once('"')?;
+    let column = csv::column_with(bytes, (error.line, found))?;
+    Some(intake_columns::rewritten(path, (&column, cell)))
 }
 
 /// Whether a line has a number beyond the scale.

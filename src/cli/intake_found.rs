@@ -165,7 +165,8 @@ impl FileColumns {
             return None;
         }
         let all = [Brings::Scores, Brings::Labels, Brings::Texts];
-        all.into_iter().find(|of| has(*of))
+        let named = all.into_iter().find(|of| has(*of));
+        named.or_else(|| self.number.as_ref().map(|_| Brings::Scores))
     }
 
     /// Whether a column has this field.

@@ -427,7 +427,9 @@ pub(super) fn taking(
         &path.display().to_string(),
         vec![(path.to_owned(), bytes.to_vec())],
     );
-    let brings = given.columns().map_or(wanted, |of| of.meant(wanted).brings());
+    let brings = given
+        .columns()
+        .map_or(wanted, |of| of.meant(wanted).brings());
     let mut file = given.file(brings);
     let scales = given_scales(common, &file.verb);
     if !scales.is_empty() {

@@ -113,7 +113,9 @@ impl From<BackupError> for CliError {
             BackupError::Missing { folder, .. } if is_plain(&folder) => {
                 let copy = folder.join("ledger.db");
                 Self::refused(
-                    format!("{message}: it is a plain copy without keys, and what is restored is what clover backup --all wrote"),
+                    format!(
+                        "{message}: it is a plain copy without keys, and what is restored is what clover backup --all wrote"
+                    ),
                     format!("clover verify {}", shell::word(&copy.display())),
                 )
             }

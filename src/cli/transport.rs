@@ -275,7 +275,11 @@ fn asked(args: &Args, usual: i64) -> Result<AuditTerms, CliError> {
 fn not_again(read: &Estimation, design: &DesignId, args: &Args) -> Result<(), CliError> {
     for policy in &args.policies {
         if let Some(seq) = transport_probes::on_record(read, design, policy)? {
-            return Err(transport_probes::finished(read, (design, None), (policy, seq))?);
+            return Err(transport_probes::finished(
+                read,
+                (design, None),
+                (policy, seq),
+            )?);
         }
     }
     Ok(())
@@ -544,9 +548,9 @@ fn wanted(
         }
     }
     match first {
-        Some((policy, seq)) if found.places.is_empty() && is_all => {
-            Err(transport_probes::finished(read, (design, Some(terms)), (name(policy), seq))?)
-        }
+        Some((policy, seq)) if found.places.is_empty() && is_all => Err(
+            transport_probes::finished(read, (design, Some(terms)), (name(policy), seq))?,
+        ),
         _ => Ok(found),
     }
 }

@@ -40,7 +40,11 @@ pub(super) fn family(read: &Estimation, design: &DesignId, probed: usize) -> Cou
 }
 
 /// The entry at which a policy was audited by the probes of a design.
-pub(super) fn on_record(read: &Estimation, design: &DesignId, policy: &str) -> Result<Option<u64>, CliError> {
+pub(super) fn on_record(
+    read: &Estimation,
+    design: &DesignId,
+    policy: &str,
+) -> Result<Option<u64>, CliError> {
     let Ok(policy) = PolicyId::new(policy) else {
         return Ok(None);
     };

@@ -245,7 +245,9 @@ fn others(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> 
 
 /// What is at hand detects, and how many more labels the effect takes beside these scores.
 fn more_labels(planned: &PlanRecorded, of: &AtHand) -> String {
-    let each = planned.evaluation.is_some_and(|of| of.labels_each.is_some());
+    let each = planned
+        .evaluation
+        .is_some_and(|of| of.labels_each.is_some());
     let whose = if each { " of each" } else { "" };
     let (scores, labels) = (thousands(of.scores), thousands(of.labels));
     let now = format!(

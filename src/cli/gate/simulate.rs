@@ -180,7 +180,6 @@ fn effects(args: &SimulateArgs, manifest: &Manifest, test: &Test) -> Vec<(&'stat
 /// How far beyond the null an effect is simulated that nobody planned, in millionths.
 const ASSUMED: i64 = 50_000;
 
-
 /// What is asked of a design, with a word on standard error from one second on.
 fn asked<'w>(
     ctx: &'w mut Ctx<'_>,

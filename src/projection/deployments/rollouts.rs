@@ -125,7 +125,8 @@ impl Rollouts {
         let version = self.versions.get(&commit)?;
         let of = self.fits.get(&calibrator);
         let of = of.filter(|(_, rubric)| version.iteration.is_none() && *rubric == version.hash);
-        of.map(|(iteration, _)| iteration).or_else(|| self.iteration(commit))
+        of.map(|(iteration, _)| iteration)
+            .or_else(|| self.iteration(commit))
     }
 
     /// The iteration that judged a version; of a first rubric, the first that starts from it.

@@ -72,7 +72,10 @@ pub(super) fn chapter(chronicle: &Chronicle, is_begun: bool) -> Option<Chapter> 
     let title = "Squared errors against the same labels, on the scale of labels";
     let mut table = Table::new("judges", title, &columns);
     for (seq, said) in recorded(chronicle) {
-        let better = said.better.as_ref().map_or("not told apart", |of| of.as_str());
+        let better = said
+            .better
+            .as_ref()
+            .map_or("not told apart", |of| of.as_str());
         let plan = said.plan.as_ref();
         let cells = vec![
             Cell::text(said.first.as_str()),

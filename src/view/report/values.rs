@@ -401,7 +401,10 @@ pub(super) fn differences(
             tables.len() - 1
         });
         let (is_withheld, mut result) = pair_now(all, &of);
-        if looked.first().is_some_and(|first| !is_same_look(&of, first)) {
+        if looked
+            .first()
+            .is_some_and(|first| !is_same_look(&of, first))
+        {
             result.push_str(", exploratory");
         }
         let ends = said::interval_of(&of);

@@ -308,12 +308,18 @@ pub struct AtHand {
 /// [`PlanError::Refused`] for a variance or a power that no plan has.
 pub fn at_hand(found: &Found, planned: &PlanRecorded) -> Result<AtHand, PlanError> {
     let split = &planned.split;
-    let is_each = planned.evaluation.is_some_and(|of| of.labels_each.is_some());
+    let is_each = planned
+        .evaluation
+        .is_some_and(|of| of.labels_each.is_some());
     let policies = split.policies.len().max(1) as u64;
     let scores = split.rows.value() / policies;
     let labelled = found.gathered.dataset.policies.iter();
     let labelled = labelled.filter(|of| of.labels.iter().any(Option::is_some));
-    let sets = if is_each { labelled.count().max(1) as u64 } else { 1 };
+    let sets = if is_each {
+        labelled.count().max(1) as u64
+    } else {
+        1
+    };
     let labels = split.labels.value() / sets;
     let (of_scores, of_labels) = (
         split.evaluation.value() / scores.max(1) as f64,

@@ -217,6 +217,16 @@ pub fn with_commas(bytes: &[u8], separator: char) -> Option<Vec<u8>> {
     writer.into_inner().ok()
 }
 
+/// The name of the column whose cell on a line reads so; `None` where none does, or the file is no such table.
+pub fn column_with(bytes: &[u8], (line, cell): (u64, &str)) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let records = records(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    let (_, header) = records.first()?;
+    let (_, cells) = records.iter().find(|(at, _)| *at == line)?;
+    let at = cells.iter().position(|of| of.trim() == cell.trim())?;
+    header.get(at).cloned()
+}
+
 /// Records of which the cells are looked at, to tell columns of numbers.
 const LOOKED_AT: usize = 1_000;
 
@@ -235,7 +245,9 @@ pub fn numbers(bytes: &[u8]) -> Vec<String> {
     let records: Vec<_> = records.take(LOOKED_AT).collect();
     let is_number = |at: &usize| {
         let cells = records.iter().filter_map(|cells| cells.get(*at));
-        let mut said = cells.map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
+        let mut said = cells
+            .map(|cell| cell.trim())
+            .filter(|cell| !cell.is_empty());
         let first = said.next();
         first.is_some_and(|first| {
             std::iter::once(first)

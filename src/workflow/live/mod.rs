@@ -105,7 +105,12 @@ pub fn frozen(
     commit: EventId,
     below: u64,
 ) -> Result<FrozenVersion, CourseError> {
-    judged(history, rollouts, (commit, rollouts.iteration(commit)), below)
+    judged(
+        history,
+        rollouts,
+        (commit, rollouts.iteration(commit)),
+        below,
+    )
 }
 
 /// The same as an iteration judged it.
