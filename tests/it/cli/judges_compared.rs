@@ -392,14 +392,18 @@ fn a_plan_of_its_own_names_a_comparison() {
     }
     desk.ok("prereg sign cmp.yaml");
     desk.ok("report experiment arena -o open.md");
-    let open = std::fs::read_to_string(desk.at.join("open.md")).unwrap();
+    let plain = |name: &str, desk: &Desk| {
+        let text = std::fs::read_to_string(desk.at.join(name)).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let open = plain("open.md", &desk);
     assert!(open.contains("comparisons of judges | 1"), "{open}");
     labelled(&mut desk);
     let said = desk.ok("judge compare good flat --json").json();
     assert_eq!(said["data"]["plan"], "cmp", "{said:#}");
     assert_eq!(said["data"]["answer"]["may_be_claimed"], true, "{said:#}");
     desk.ok("report experiment arena -o report.md");
-    let report = std::fs::read_to_string(desk.at.join("report.md")).unwrap();
+    let report = plain("report.md", &desk);
     for part in [
         "comparisons of judges | 0",
         "Comparisons of judges",
