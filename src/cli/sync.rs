@@ -199,7 +199,7 @@ pub(super) fn hand_in(outbox: &Outbox, shared: &SharedFolder) -> Result<u64, Cli
 
 /// Why a file is refused, with the command that shows what stands in its way.
 fn in_the_way(error: CliError) -> String {
-    if error.next.starts_with("clover show ") {
+    if error.data["in_the_way"].is_u64() {
         format!("{}; {} shows what stands there", error.message, error.next)
     } else {
         error.message

@@ -98,7 +98,9 @@ fn semicolons_commas_and_days_as_people_write_them_are_named_with_what_mends_the
             "> comma.csv && clover import csv comma.csv --map judge_score=score",
         ],
     );
-    let guide = desk.ok("guide --want best --have scores,labels --scores semi.csv").out;
+    let guide = desk
+        .ok("guide --want best --have scores,labels --scores semi.csv")
+        .out;
     let part = "> comma.csv && clover import csv comma.csv --map judge_score=score";
     assert!(guide.contains(part), "{guide}");
     let commas = lines("id,model,points", |at, policy| {
@@ -244,7 +246,8 @@ fn probes_that_served_another_judge_are_said_to_have() {
 #[test]
 fn a_plan_of_labels_says_how_many_more_detect_the_effect() {
     let mut desk = of_three();
-    let ran = desk.ok("plan labels 0.02 --judge judge --score-price 0.01 --label-price 0.16 --dry-run");
+    let ran =
+        desk.ok("plan labels 0.02 --judge judge --score-price 0.01 --label-price 0.16 --dry-run");
     let said = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("80 scores and 40 labels of each policy detect 0."),
@@ -254,7 +257,8 @@ fn a_plan_of_labels_says_how_many_more_detect_the_effect() {
         said.contains("no number of labels detects 0.0200 beside so few scores"),
         "{said}"
     );
-    let ran = desk.ok("plan labels 0.12 --judge judge --score-price 0.01 --label-price 0.16 --dry-run");
+    let ran =
+        desk.ok("plan labels 0.12 --judge judge --score-price 0.01 --label-price 0.16 --dry-run");
     let said = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("more labels of each detect 0.1200")
