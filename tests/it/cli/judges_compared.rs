@@ -397,7 +397,7 @@ fn a_plan_of_its_own_names_a_comparison() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let open = plain("open.md", &desk);
-    assert!(open.contains("comparisons of judges | 1"), "{open}");
+    assert!(open.contains("comparisons of judges; without an end: 1"), "{open}");
     labelled(&mut desk);
     let said = desk.ok("judge compare good flat --json").json();
     assert_eq!(said["data"]["plan"], "cmp", "{said:#}");
@@ -405,7 +405,7 @@ fn a_plan_of_its_own_names_a_comparison() {
     desk.ok("report experiment arena -o report.md");
     let report = plain("report.md", &desk);
     for part in [
-        "comparisons of judges | 0",
+        "comparisons of judges; without an end: 0",
         "Comparisons of judges",
         "was named by plans",
     ] {
