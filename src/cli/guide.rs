@@ -1,5 +1,6 @@
 //! `clover guide`: four questions, and the commands of the case that the answers make.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
@@ -13,10 +14,16 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
 use crate::cli::intake_verbs::GivenRows;
+use crate::event::registry::Scope;
 use crate::ground::ambient;
 use crate::ground::shell;
+use crate::ledger::KindQuery;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::read::LogEntry;
 use crate::projection::tallies::Tallies;
 use crate::session::Home;
+use crate::session::listing;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::guide;
@@ -25,6 +32,7 @@ use crate::view::guide::GuideAim;
 use crate::view::guide::GuideCase;
 use crate::view::guide::GuideData;
 use crate::view::guide::GuideNames;
+use crate::view::guide::GuideRecord;
 use crate::view::guide::JudgeCount;
 use crate::view::guide::LabelledShare;
 use crate::workflow::import::Brings;
@@ -245,8 +253,37 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         ctx.warn(format!("the answers are not remembered: {error}"));
     }
     let case = case(ctx, args)?;
-    let state = opened.as_ref().map(|(_, ledger)| ledger.state());
-    Ok(guide::guide(&case, state))
+    let record = match &opened {
+        Some((_, ledger)) => Some(recorded(ledger, &case)?),
+        None => None,
+    };
+    Ok(guide::guide(&case, record.as_ref()))
+}
+
+/// What the ledger shows of the case's experiment: entries are counted up to as many as a step leaves.
+fn recorded<'l>(ledger: &'l Ledger, case: &GuideCase) -> Result<GuideRecord<'l>, CliError> {
+    let mut entries = BTreeMap::new();
+    for (kind, most) in guide::counted(case) {
+        let is_beside = kind.scope() == Scope::Anywhere;
+        let is_of = |read: &LogEntry| {
+            let of = read.event.header.experiment.as_ref();
+            is_beside || of.is_some_and(|of| of.as_str() == case.names.experiment)
+        };
+        let query = KindQuery {
+            kind,
+            takes: &is_of,
+        };
+        let mut found = 0_u64;
+        listing::each::<LedgerError>(ledger, &query, (0, ledger.size()), |_| {
+            found += 1;
+            Ok(found < most)
+        })?;
+        if found > 0 {
+            entries.insert(kind, found);
+        }
+    }
+    let state = ledger.state();
+    Ok(GuideRecord { state, entries })
 }
 
 /// The four questions, of which those are asked that have no answer.

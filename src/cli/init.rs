@@ -118,6 +118,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         ));
     }
     let holder = holder(&args.holder)?;
+    if args.roles == "all" && args.separation == "strict" {
+        let message = "under strict separation nobody holds all roles: who optimizes does not decide, who labels does not optimize";
+        let next = format!(
+            "clover init --holder {} --roles owner,registrar,scorer,labeler,arbiter --separation strict",
+            shell::word(&args.holder)
+        );
+        return Err(CliError::usage(message, next));
+    }
     let path = wallet::locate(ctx, &args.owner_key)?;
     let custodian = args.custodian.as_deref();
     let custodian = custodian.map(|name| free_key(ctx, (name, &args.holder), &path));

@@ -8,6 +8,7 @@ use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
 use crate::cli::intake_columns;
 use crate::cli::intake_files;
+use crate::cli::intake_found::FileColumns;
 use crate::cli::intake_verbs;
 use crate::ground::shell;
 use crate::num::Micro;
@@ -109,6 +110,15 @@ impl Verb {
         }
     }
 
+    /// What is wanted of its files.
+    pub(super) fn brings(self) -> Brings {
+        match self {
+            Self::Labels => Brings::Labels,
+            Self::Rows => Brings::Texts,
+            Self::Cje | Self::Csv | Self::Logged | Self::Tool(_) => Brings::Scores,
+        }
+    }
+
     fn reads(self, form: FileForm) -> bool {
         match self {
             Self::Cje | Self::Logged => form == FileForm::JsonLines,
@@ -175,6 +185,28 @@ pub(super) fn of_another_verb(
     Some(CliError::input(message, next))
 }
 
+/// A file whose columns are those of another verb, with the command that takes it.
+fn of_another_kind(
+    (path, bytes): (&Path, &[u8]),
+    (verb, common): (Verb, &ImportArgs),
+) -> Option<CliError> {
+    let other = FileColumns::of(bytes)?.brings_other(verb.brings())?;
+    let named = |brings: Brings| match brings {
+        Brings::Scores => "scores of a judge",
+        Brings::Texts => "prompts and responses",
+        Brings::Labels => "labels",
+    };
+    let message = format!(
+        "{}: expected {}, as `import {}` reads, found columns of {}",
+        path.display(),
+        named(verb.brings()),
+        verb.name(),
+        named(other)
+    );
+    let next = intake_verbs::taking((path, bytes), (other, common));
+    Some(CliError::input(message, next))
+}
+
 /// A file that cannot be read, with the command that would take what was given; `again` reads it all in another way.
 pub(super) fn wrong(
     error: &ImportError,
@@ -196,6 +228,16 @@ pub(super) fn wrong(
         && error
             .what
             .contains("expected the name of a policy, found none");
+    let is_wanted = |fields: &str| match verb.brings() {
+        Brings::Scores => fields.contains(row::JUDGE_SCORE),
+        Brings::Labels => fields.contains(row::ORACLE_LABEL),
+        Brings::Texts => true,
+    };
+    if lacking.is_some_and(is_wanted)
+        && let Some(failed) = of_another_kind((path, bytes), (verb, common))
+    {
+        return with_place(failed, error);
+    }
     let failed = match scales(error, (wanted, common), again, how) {
         Some(scale) => CliError::input(scale.said, scale.next),
         None if is_off_scale(error, how) => {
@@ -209,6 +251,20 @@ pub(super) fn wrong(
         None if error.what.ends_with("found an empty line") => {
             let file = shell::word(&path.display());
             failed.with_next(format!(r"sed '/^\r*$/d' {file} > clean.csv"))
+        }
+        None if is_missing
+            && verb == Verb::Cje
+            && !FileColumns::of(bytes).is_none_or(|of| of.meant(Brings::Scores).map.is_empty()) =>
+        {
+            failed.with_next(intake_verbs::taking(
+                (path, bytes),
+                (Brings::Scores, common),
+            ))
+        }
+        None if FileForm::of(bytes) == FileForm::Csv
+            && let Some(next) = in_writing(error, (path, bytes)) =>
+        {
+            failed.with_next(next)
         }
         None if option == Some("--as") => failed.with_next("the same command with --as label"),
         None if let Some(option) = option => {
@@ -229,6 +285,13 @@ pub(super) fn wrong(
                 "the same command with --map {map}, where these are the columns{one}"
             ))
         }
+        None if is_missing
+            && FileForm::of(bytes) == FileForm::Csv
+            && 2 * (1 + error.more.len()) < bytes.split(|byte| *byte == b'\n').count()
+            && let Some(column) = csv::column_with(bytes, (error.line, "")) =>
+        {
+            failed.with_next(intake_columns::without_empty(path, &column))
+        }
         None if is_missing && !matches!(verb, Verb::Cje | Verb::Logged | Verb::Tool(_)) => {
             let field = error.field.as_deref().unwrap_or_default();
             failed.with_next(format!("the same command with --map {field}=NAME"))
@@ -236,6 +299,21 @@ pub(super) fn wrong(
         None => failed,
     };
     with_place(failed, error)
+}
+
+/// The command that writes numbers and days as they are read, where that is all that lacks.
+fn in_writing(error: &ImportError, (path, bytes): (&Path, &[u8])) -> Option<String> {
+    let cell = if error.what.contains(row::COMMA) {
+        intake_columns::POINT
+    } else if error.what.contains(row::DOTTED) {
+        intake_columns::DAY
+    } else {
+        return None;
+    };
+    let (_, found) = error.what.split_once("found \"")?;
+    let (found, _) = found.split_once('"')?;
+    let column = csv::column_with(bytes, (error.line, found))?;
+    Some(intake_columns::rewritten(path, (&column, cell)))
 }
 
 /// Whether a line has a number beyond the scale.

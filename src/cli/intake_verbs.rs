@@ -10,6 +10,7 @@ use crate::cli::intake::SealOptions;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
+use crate::cli::intake_found::FileColumns;
 use crate::event::id::ItemId;
 use crate::event::id::PolicyId;
 use crate::ground::shell;
@@ -21,6 +22,7 @@ use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::ImportRows;
+use crate::workflow::import::csv;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::row;
 use crate::workflow::import::tools;
@@ -29,43 +31,6 @@ use crate::workflow::import::tools::Tool;
 use crate::workflow::import::tools::ToolTerms;
 use crate::workflow::split;
 use crate::workflow::split::SampledTimes;
-
-/// Other names of columns, for a command that maps them. A rating is what a person gives.
-const COLUMNS: [(&str, &[&str]); 6] = [
-    (row::JUDGE_SCORE, &["score", "judge"]),
-    (
-        row::PROMPT_ID,
-        &["id", "item", "item_id", "example_id", "question_id"],
-    ),
-    (
-        row::ORACLE_LABEL,
-        &[
-            "label",
-            "gold",
-            "human",
-            "human_label",
-            "human_score",
-            "rating",
-            "human_rating",
-        ],
-    ),
-    (row::TARGET_POLICY, &["policy", "model", "system"]),
-    (row::PROMPT, &["input", "question"]),
-    (row::RESPONSE, &["output", "answer", "completion"]),
-];
-
-/// Names of columns that may say when a row was sampled.
-const TIMES: [&str; 9] = [
-    "asked",
-    "asked_at",
-    "created",
-    "created_at",
-    "date",
-    "day",
-    "sampled",
-    "time",
-    "timestamp",
-];
 
 /// Options of a command that were given, as they can be typed again for `import VERB`; scales are beside them.
 pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
@@ -152,12 +117,7 @@ pub(super) fn rows_of(form: FileForm, path: &Path) -> Option<String> {
 
 /// The command that takes in a file of a tool that was given to another verb.
 fn of_tool(tool: Tool, file: &str, (verb, common): (Verb, &ImportArgs)) -> String {
-    let brings = match verb {
-        Verb::Labels => Brings::Labels,
-        Verb::Rows => Brings::Texts,
-        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Tool(_) => Brings::Scores,
-    };
-    let own = own_of_tool(tool, brings).unwrap_or_default();
+    let own = own_of_tool(tool, verb.brings()).unwrap_or_default();
     // Labels stand in files of their own; what these verbs share is the rest.
     let common = ImportArgs {
         labels: None,
@@ -195,13 +155,8 @@ pub(super) fn elsewhere(
     match form {
         FileForm::JsonList => jq(".[]", own),
         FileForm::Json => jq(".[] | arrays | .[]", own),
-        FileForm::Csv | FileForm::JsonLines => taking((path, bytes), common),
-        FileForm::Separated(by) => {
-            let by = if by == '\t' { r"\t" } else { ";" };
-            format!(
-                "python3 -c 'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(open(sys.argv[1]), delimiter=\"{by}\"))' {file} > comma.csv"
-            )
-        }
+        FileForm::Csv | FileForm::JsonLines => taking((path, bytes), (verb.brings(), common)),
+        FileForm::Separated(_) => taking((path, bytes), (verb.brings(), common)),
         FileForm::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
         // `of_tool` has the others.
         FileForm::Empty
@@ -213,122 +168,6 @@ pub(super) fn elsewhere(
         | FileForm::LangfuseTable
         | FileForm::OpenaiEvals
         | FileForm::Otel => intake_forms::help(verb),
-    }
-}
-
-/// Names of the columns of a header, or of the members of the first record.
-pub(super) fn names(form: FileForm, text: &str) -> Vec<String> {
-    let first = text.lines().next().unwrap_or_default();
-    if form == FileForm::Csv {
-        let names = first.split(',').map(|name| name.trim_matches('"'));
-        return names.map(str::to_owned).collect();
-    }
-    let record: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(first).unwrap_or_default();
-    record.into_keys().collect()
-}
-
-/// What a file brings, by the names of its columns.
-pub(super) struct FileColumns {
-    form: FileForm,
-    /// Fields that it has.
-    has: Vec<&'static str>,
-    /// Fields with the columns of another name.
-    map: Vec<(&'static str, String)>,
-    /// A column that may say when a row was sampled, where none has the name of that field.
-    sampled: Option<String>,
-}
-
-impl FileColumns {
-    /// The columns of comma-separated values or JSON Lines; `None` for another form.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
-        let form = FileForm::of(bytes);
-        if !matches!(form, FileForm::Csv | FileForm::JsonLines) {
-            return None;
-        }
-        let text = String::from_utf8_lossy(bytes);
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let columns = names(form, text);
-        let plain = |name: &str| name.trim().to_lowercase().replace([' ', '-'], "_");
-        let (mut has, mut map) = (Vec::new(), Vec::new());
-        for (field, others) in COLUMNS {
-            let same = |name: &&str| columns.iter().any(|column| column == name);
-            let like = |column: &&String| {
-                let name = plain(column);
-                name == field || others.contains(&name.as_str())
-            };
-            if same(&field) {
-                has.push(field);
-            } else if let Some(column) = columns.iter().find(like) {
-                has.push(field);
-                map.push((field, column.clone()));
-            }
-        }
-        let own = columns.iter().any(|column| column == row::SAMPLED_AT);
-        let is_time = |column: &&String| TIMES.contains(&plain(column).as_str());
-        let sampled = columns.iter().find(is_time).filter(|_| !own).cloned();
-        Some(Self {
-            form,
-            has,
-            map,
-            sampled,
-        })
-    }
-
-    /// Whether a column has this field.
-    pub(super) fn has(&self, field: &str) -> bool {
-        self.has.contains(&field)
-    }
-
-    /// What it is taken in for: scores where it has them, else texts, else labels.
-    pub(super) fn brings(&self) -> Brings {
-        if self.has(row::JUDGE_SCORE) {
-            Brings::Scores
-        } else if self.has(row::RESPONSE) && !self.has(row::ORACLE_LABEL) {
-            Brings::Texts
-        } else {
-            Brings::Labels
-        }
-    }
-
-    fn verb(&self, brings: Brings) -> &'static str {
-        match (brings, self.form) {
-            (Brings::Scores, FileForm::Csv) => "csv",
-            (Brings::Scores, _) => "cje",
-            (Brings::Texts, _) => "rows",
-            (Brings::Labels, _) => "labels",
-        }
-    }
-
-    /// The same with the column of times, for rows that bring texts: they are split by it.
-    fn with_times(&self) -> Option<Self> {
-        let column = self.sampled.as_ref()?;
-        let mut map = self.map.clone();
-        map.push((row::SAMPLED_AT, column.clone()));
-        Some(Self {
-            form: self.form,
-            has: self.has.clone(),
-            map,
-            sampled: None,
-        })
-    }
-
-    /// A filter of `jq` that gives each field its own name.
-    fn renamed(&self) -> String {
-        let members = self.map.iter();
-        let members: Vec<_> = members
-            .map(|(field, member)| format!("{field}: .{member:?}"))
-            .collect();
-        shell::quoted(&format!(". + {{{}}}", members.join(", ")))
-    }
-
-    /// The pairs for `--map`.
-    fn pairs(&self) -> String {
-        let pairs = self.map.iter();
-        let pairs: Vec<_> = pairs
-            .map(|(field, column)| format!("{field}={column}"))
-            .collect();
-        pairs.join(",")
     }
 }
 
@@ -362,7 +201,7 @@ fn any_scale(
     };
     readable(bytes, |bytes| {
         if columns.form == FileForm::Csv {
-            import::csv::rows("", bytes, &map, how)
+            csv::rows("", bytes, &map, how)
         } else {
             import::cje::mapped("", bytes, &map, how)
         }
@@ -457,12 +296,35 @@ fn timed(
 pub(super) struct GivenRows {
     given: String,
     files: Vec<(PathBuf, Vec<u8>)>,
+    /// What stands between the values of the one file, where that is no comma.
+    separator: Option<char>,
+}
+
+/// The file of a table once it has commas.
+const WITH_COMMAS: &str = "comma.csv";
+
+/// The command that writes a table with commas.
+fn with_commas(file: &str, separator: char) -> String {
+    let by = if separator == '\t' { r"\t" } else { ";" };
+    format!(
+        "python3 -c 'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"), delimiter=\"{by}\"))' {file} > {WITH_COMMAS}"
+    )
 }
 
 impl GivenRows {
-    pub(super) fn of(given: &str, files: Vec<(PathBuf, Vec<u8>)>) -> Self {
-        let given = given.to_owned();
-        Self { given, files }
+    pub(super) fn of(given: &str, mut files: Vec<(PathBuf, Vec<u8>)>) -> Self {
+        let mut separator = None;
+        if let [(_, bytes)] = &mut files[..]
+            && let FileForm::Separated(by) = FileForm::of(bytes)
+            && let Some(with) = csv::with_commas(bytes, by)
+        {
+            (*bytes, separator) = (with, Some(by));
+        }
+        Self {
+            given: given.to_owned(),
+            files,
+            separator,
+        }
     }
 
     fn columns(&self) -> Option<FileColumns> {
@@ -481,7 +343,7 @@ impl GivenRows {
             if let Some(tool) = Tool::of(FileForm::of(bytes)) {
                 return of_any_scale(tool, bytes, brings);
             }
-            let columns = FileColumns::of(bytes)?;
+            let columns = FileColumns::of(bytes)?.meant(brings);
             let read = |columns: &FileColumns| any_scale((path, bytes), columns, None, brings);
             let timed = timed(&columns, brings, read).map(|(_, rows)| rows);
             timed.or_else(|| read(&columns))
@@ -515,10 +377,15 @@ impl GivenRows {
             Brings::Labels => "labels",
         };
         let mut file = GuideFile::unread(unread, &self.given);
+        if let Some(by) = self.separator {
+            file.before = format!("{} && ", with_commas(&file.file, by));
+            WITH_COMMAS.clone_into(&mut file.file);
+        }
         let Some((path, bytes)) = self.files.first() else {
             return file;
         };
-        let Some(columns) = FileColumns::of(bytes) else {
+        let columns = FileColumns::of(bytes).map(|columns| columns.meant(brings));
+        let Some(columns) = columns else {
             if let Some(tool) = Tool::of(FileForm::of(bytes))
                 && let Some(own) = own_of_tool(tool, brings)
             {
@@ -533,6 +400,7 @@ impl GivenRows {
         let read = |columns: &FileColumns| any_scale((path, bytes), columns, None, brings);
         let columns = timed(&columns, brings, read).map_or(columns, |(with, _)| with);
         columns.verb(brings).clone_into(&mut file.verb);
+        file.prompt = columns.prompt(bytes);
         if let Some(files) = self.rows(brings) {
             file.scale = own_scales(&files, brings);
         }
@@ -549,13 +417,19 @@ impl GivenRows {
     }
 }
 
-/// The command that takes comma-separated values or JSON Lines with these columns.
-fn taking((path, bytes): (&Path, &[u8]), common: &ImportArgs) -> String {
+/// The command that takes comma-separated values or JSON Lines with these columns: by what they bring, else by what was wanted
+/// of them.
+pub(super) fn taking(
+    (path, bytes): (&Path, &[u8]),
+    (wanted, common): (Brings, &ImportArgs),
+) -> String {
     let given = GivenRows::of(
         &path.display().to_string(),
         vec![(path.to_owned(), bytes.to_vec())],
     );
-    let brings = given.brings().unwrap_or(Brings::Scores);
+    let brings = given
+        .columns()
+        .map_or(wanted, |of| of.meant(wanted).brings());
     let mut file = given.file(brings);
     let scales = given_scales(common, &file.verb);
     if !scales.is_empty() {

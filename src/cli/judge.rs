@@ -46,7 +46,10 @@ pub(super) enum Verb {
     )]
     Stop(judge_ask::StopArgs),
     /// Which of two judges agrees better with the labels of the same rows
-    #[command(after_help = "Example:\n  clover judge compare llm llm-2")]
+    #[command(
+        after_help = "Only what a plan named before the first label may be claimed: clover prereg new --template compare\n\n\
+                      Example:\n  clover judge compare llm llm-2"
+    )]
     Compare(judge_compare::Args),
     /// Judges that are registered
     #[command(after_help = "Example:\n  clover judge list")]

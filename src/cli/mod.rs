@@ -58,6 +58,7 @@ mod intake_columns;
 mod intake_draw;
 mod intake_files;
 mod intake_forms;
+mod intake_found;
 mod intake_logged;
 mod intake_refusals;
 mod intake_verbs;

@@ -264,7 +264,19 @@ fn check(ctx: &mut Ctx<'_>, args: &PatchCheckArgs, leaves: bool) -> Result<View,
         return Ok(views::checked(&bench, (&patch, &checked), None, place));
     };
     let (_, ledger, view) = home::view(ctx)?;
-    let (id, bench) = bench(view.state(&ledger), name)?;
+    let state = view.state(&ledger);
+    let (id, bench) = bench(state, name)?;
+    let iteration = state.fold::<Iterations>().by_id.get(&id);
+    if let Some((_, seq)) = iteration.and_then(|of| of.closed.as_ref()) {
+        let message = format!(
+            "iteration {id} is closed since seq {seq}: nothing is proposed in it; without --iteration the patch is \
+             checked against a rubric alone"
+        );
+        return Err(CliError::refused(
+            message,
+            format!("clover iterate show {id}"),
+        ));
+    }
     let (yaml, patch, checked) = passed(ctx, &args.file, &bench)?;
     let source = rubric::source(&args.file);
     let of = (&bench, yaml.as_str());

@@ -70,6 +70,10 @@ pub(super) fn event_id(text: &str) -> Result<EventId, CliError> {
 
 pub(super) fn time(text: &str) -> Result<Timestamp, CliError> {
     Timestamp::parse_written(text).ok_or_else(|| {
+        if let Some(day) = Timestamp::dotted_day(text) {
+            let message = format!("{text:?} is no time: this day is written {day}");
+            return CliError::usage(message, format!("the same command with {day}"));
+        }
         let message = format!(
             "{text:?} is no time: expected a day such as 2026-11-20, in UTC, or 2026-11-20T10:00:00Z"
         );

@@ -1,5 +1,6 @@
 //! `clover restore DIR`: a ledger and its keys from a backup of everything.
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -96,6 +97,11 @@ fn later_entries(args: &Args, (seen, found): (u64, u64)) -> CliError {
     CliError::integrity("rolled_back", message, HELP)
 }
 
+/// Whether a folder is a backup without keys: the ledger lies open in it.
+fn is_plain(folder: &Path) -> bool {
+    ambient::is_file(&folder.join("ledger.db"))
+}
+
 impl From<BackupError> for CliError {
     fn from(error: BackupError) -> Self {
         let message = error.to_string();
@@ -103,6 +109,15 @@ impl From<BackupError> for CliError {
             BackupError::KeyExists(path) => {
                 let path = shell::word(&path.display());
                 Self::refused(message, format!("mv {path} {path}.aside"))
+            }
+            BackupError::Missing { folder, .. } if is_plain(&folder) => {
+                let copy = folder.join("ledger.db");
+                Self::refused(
+                    format!(
+                        "{message}: it is a plain copy without keys, and what is restored is what clover backup --all wrote"
+                    ),
+                    format!("clover verify {}", shell::word(&copy.display())),
+                )
             }
             BackupError::Missing { .. } => Self::not_found(message, HELP),
             BackupError::Sealed { .. } => {

@@ -150,7 +150,7 @@ fn read(
             match one.outcome {
                 Ok(_) => recorded += 1,
                 Err(error) => refused.push(FileRefused {
-                    message: CliError::from(error).message,
+                    message: in_the_way(CliError::from(error)),
                     file: one.name,
                 }),
             }
@@ -195,6 +195,15 @@ pub(super) fn hand_in(outbox: &Outbox, shared: &SharedFolder) -> Result<u64, Cli
         waiting += 1;
     }
     Ok(waiting)
+}
+
+/// Why a file is refused, with the command that shows what stands in its way.
+fn in_the_way(error: CliError) -> String {
+    if error.data["in_the_way"].is_u64() {
+        format!("{}; {} shows what stands there", error.message, error.next)
+    } else {
+        error.message
+    }
 }
 
 /// Takes in what others signed, and publishes the log.
@@ -242,7 +251,7 @@ fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &SharedFolder) -> Result<View, 
                 shared.outbox().remove(&one.batch)?;
             }
             Err(error) => refused.push(FileRefused {
-                message: sign::refusal(&one.name, error).message,
+                message: in_the_way(sign::refusal(&one.name, error)),
                 file: one.name,
             }),
         }
@@ -376,8 +385,8 @@ impl From<SharedError> for CliError {
         let message = error.to_string();
         match error {
             SharedError::Claimed { .. } => Self::refused(
-                message,
-                "clover sync --take-over, once the other copy is gone",
+                format!("{message}; once that copy is gone, this one can take over"),
+                "clover sync --take-over",
             ),
             SharedError::Damaged { .. } => Self::input(message, HELP),
         }

@@ -1,7 +1,5 @@
 //! `clover audit transport`: does calibration hold on labels that it never saw? Asked once of each policy and design.
 
-use serde_json::json;
-
 use crate::cli::confirm;
 use crate::cli::confirm::ConfirmSealArgs;
 use crate::cli::confirm::UnsealArgs;
@@ -15,7 +13,6 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ManifestId;
-use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::label::DesignPurpose;
@@ -24,7 +21,6 @@ use crate::ground::shell;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::num::Micro;
-use crate::projection::audits;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
@@ -275,30 +271,15 @@ fn asked(args: &Args, usual: i64) -> Result<AuditTerms, CliError> {
     Ok(terms)
 }
 
-/// The entry at which a policy was audited by the probes of a design.
-fn on_record(read: &Estimation, design: &DesignId, policy: &str) -> Result<Option<u64>, CliError> {
-    let Ok(policy) = PolicyId::new(policy) else {
-        return Ok(None);
-    };
-    let environment = read.terms.environment.as_ref();
-    let digest = audits::rules::audited(&read.experiment, design, (&policy, environment));
-    Ok(read.ledger.giver(&digest)?)
-}
-
-fn finished(policy: &str, design: &DesignId, seq: u64) -> CliError {
-    let message = format!(
-        "transport: {policy} was audited by the probes of {design}: this audit is on record at seq {seq}, and is not run again"
-    );
-    let mut error = CliError::refused(message, format!("clover show {seq}"));
-    error.data = json!({"rule": "transport", "policy": policy, "in_the_way": seq});
-    error
-}
-
 /// Refuses what is on record before anything is opened.
 fn not_again(read: &Estimation, design: &DesignId, args: &Args) -> Result<(), CliError> {
     for policy in &args.policies {
-        if let Some(seq) = on_record(read, design, policy)? {
-            return Err(finished(policy, design, seq));
+        if let Some(seq) = transport_probes::on_record(read, design, policy)? {
+            return Err(transport_probes::finished(
+                read,
+                (design, None),
+                (policy, seq),
+            )?);
         }
     }
     Ok(())
@@ -435,7 +416,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         return Ok(answer);
     }
     let gathered = read.gather(ctx.as_of)?;
-    let of = (args, manifest.as_ref(), untested.is_empty());
+    let of = (args, (&terms, manifest.as_ref()), untested.is_empty());
     let wanted = wanted(&read, &gathered, &design, of)?;
     if manifest.is_none() {
         terms.family_size = transport_probes::family(&read, &design, wanted.probed);
@@ -528,7 +509,7 @@ fn wanted(
     read: &Estimation,
     gathered: &Gathered,
     design: &DesignId,
-    (args, manifest, is_all): (&Args, Option<&Manifest>, bool),
+    (args, (terms, manifest), is_all): (&Args, (&AuditTerms, Option<&Manifest>), bool),
 ) -> Result<AuditSelection, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
@@ -560,16 +541,16 @@ fn wanted(
         }
         let asked =
             args.policies.is_empty() || args.policies.iter().any(|asked| asked == name(policy));
-        match on_record(read, design, name(policy))? {
+        match transport_probes::on_record(read, design, name(policy))? {
             Some(seq) => first = first.or(Some((policy, seq))),
             None if asked => found.places.push(policy),
             None => {}
         }
     }
     match first {
-        Some((policy, seq)) if found.places.is_empty() && is_all => {
-            Err(finished(name(policy), design, seq))
-        }
+        Some((policy, seq)) if found.places.is_empty() && is_all => Err(
+            transport_probes::finished(read, (design, Some(terms)), (name(policy), seq))?,
+        ),
         _ => Ok(found),
     }
 }

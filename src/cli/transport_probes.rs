@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use crate::cli::error::CliError;
 use crate::cli::transport::Args;
+use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
+use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::estimated::EnvironmentRows;
@@ -33,6 +37,62 @@ pub(super) fn family(read: &Estimation, design: &DesignId, probed: usize) -> Cou
     let least = drifts::usual::family_least(state, &read.experiment, design);
     let family = (probed.max(policies).max(1) as u64).max(least);
     Count::new(family).unwrap_or_default()
+}
+
+/// The entry at which a policy was audited by the probes of a design.
+pub(super) fn on_record(
+    read: &Estimation,
+    design: &DesignId,
+    policy: &str,
+) -> Result<Option<u64>, CliError> {
+    let Ok(policy) = PolicyId::new(policy) else {
+        return Ok(None);
+    };
+    let environment = read.terms.environment.as_ref();
+    let digest = audits::rules::audited(&read.experiment, design, (&policy, environment));
+    Ok(read.ledger.giver(&digest)?)
+}
+
+/// Probes serve one audit. Where that was of another judge, margin or error rate, this one is not on record: it needs probes of
+/// its own.
+pub(super) fn finished(
+    read: &Estimation,
+    (design, terms): (&DesignId, Option<&AuditTerms>),
+    (policy, seq): (&str, u64),
+) -> Result<CliError, CliError> {
+    let entry = read.ledger.entry(seq)?;
+    let said = entry.and_then(|entry| match entry.event.payload {
+        Payload::TransportTested(said) => Some(said),
+        _ => None,
+    });
+    let other = said.and_then(|said| {
+        let (judge, audit) = (&said.terms.judge, &said.audit);
+        if *judge != read.terms.judge {
+            Some(format!("of judge {judge}"))
+        } else if terms.is_some_and(|terms| {
+            (audit.margin_micro, audit.alpha_micro) != (terms.margin_micro, terms.alpha_micro)
+        }) {
+            Some("by another margin or error rate".to_owned())
+        } else {
+            None
+        }
+    });
+    let by = format!("transport: {policy} was audited by the probes of {design}");
+    let (message, next) = match other {
+        None => (
+            format!("{by}: this audit is on record at seq {seq}, and is not run again"),
+            format!("clover show {seq}"),
+        ),
+        Some(other) => (
+            format!(
+                "{by} at seq {seq}, {other}: probes serve one audit, and this one needs labels of a design of its own"
+            ),
+            "clover label design new DESIGN --purpose audit --probability P".to_owned(),
+        ),
+    };
+    let mut error = CliError::refused(message, next);
+    error.data = json!({"rule": "transport", "policy": policy, "in_the_way": seq});
+    Ok(error)
 }
 
 /// How many rows of each audited policy a design draws, about.

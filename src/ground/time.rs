@@ -135,6 +135,18 @@ impl Timestamp {
         }
     }
 
+    /// The day of a date with points between, the day of the month first: `31.01.2027`. It is no form that is read: whoever
+    /// refuses it can say how it is written.
+    pub fn dotted_day(text: &str) -> Option<String> {
+        let parts: Vec<&str> = text.trim().split('.').collect();
+        let [day, month, year] = parts.as_slice() else {
+            return None;
+        };
+        let written = format!("{year}-{month:0>2}-{day:0>2}");
+        Self::parse_written(&written).filter(|_| year.len() == 4)?;
+        Some(written)
+    }
+
     /// The 27 bytes of the text form.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn to_text(self) -> [u8; TEXT_LEN] {

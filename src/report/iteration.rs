@@ -122,7 +122,7 @@ fn summary(bundle: &Bundle) -> Vec<Chapter> {
 }
 
 /// What a bundle tells about its own iteration, where the reason that it keeps for a gap is one of any iteration.
-struct OwnReasons {
+pub struct OwnReasons {
     /// Some candidate was put to a criterion.
     is_judged: bool,
     /// The plan names no slices of rows.
@@ -130,7 +130,8 @@ struct OwnReasons {
 }
 
 impl OwnReasons {
-    fn of(bundle: &Bundle) -> Self {
+    /// Of a bundle.
+    pub fn of(bundle: &Bundle) -> Self {
         let part = |of: ReportPart| bundle.part(of);
         let slices = part(ReportPart::Slices);
         Self {
@@ -143,7 +144,7 @@ impl OwnReasons {
     }
 
     /// The reason of a gap; `None` where the one on record is it.
-    fn why(&self, gap: &Gap) -> Option<&'static str> {
+    pub fn why(&self, gap: &Gap) -> Option<&'static str> {
         let is_about_slices = gap.what.contains("what candidates change")
             || gap.what.eq_ignore_ascii_case("negative segments");
         match gap.why.as_str() {

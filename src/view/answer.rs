@@ -345,7 +345,8 @@ fn counted(labels: u64) -> String {
 /// A level that a failed audit withholds, until so many new labels answer it.
 pub fn withheld(policy: &str, seq: u64, wanted: u64) -> String {
     format!(
-        "{policy}: calibration does not transfer (seq {seq}); no level until it is calibrated on {}",
+        "{policy}: calibration does not transfer (seq {seq}); no level until it is calibrated on {}; they change every value, so an order \
+         that was compared before is exploratory after them",
         new_labels(wanted)
     )
 }

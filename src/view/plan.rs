@@ -20,6 +20,8 @@ use crate::view::appended::Stands;
 use crate::view::text::thousands;
 use crate::view::transport::margin_words;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::planning;
+use crate::workflow::estimate::planning::AtHand;
 
 /// A plan, and where it stands on record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -156,7 +158,10 @@ fn evaluation(
         "labels of a policy correct that policy alone: those of one check no other, unless an audit passes (clover plan audit)"
             .to_owned(),
     ));
-    pairs.extend(balance(found, planned).map(|text| ("next money", text)));
+    if let Ok(of) = planning::at_hand(found, planned) {
+        pairs.push(("at hand", more_labels(planned, &of)));
+        pairs.extend(balance(found, planned, &of).map(|text| ("next money", text)));
+    }
     pairs
 }
 
@@ -238,8 +243,32 @@ fn others(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> 
     pairs
 }
 
+/// What is at hand detects, and how many more labels the effect takes beside these scores.
+fn more_labels(planned: &PlanRecorded, of: &AtHand) -> String {
+    let each = planned
+        .evaluation
+        .is_some_and(|of| of.labels_each.is_some());
+    let whose = if each { " of each" } else { "" };
+    let (scores, labels) = (thousands(of.scores), thousands(of.labels));
+    let now = format!(
+        "{scores} scores and {labels} labels of each policy detect {:.4}",
+        (of.detects * 1e4).ceil() / 1e4
+    );
+    let effect = of.effect;
+    match of.more {
+        Some(0) => format!("{now}: no more labels are needed for {effect:.4}"),
+        Some(more) => format!(
+            "{now}; {} more labels{whose} detect {effect:.4} beside these scores",
+            thousands(more)
+        ),
+        None => format!(
+            "{now}; no number of labels detects {effect:.4} beside so few scores: score more rows first"
+        ),
+    }
+}
+
 /// What the next money buys: labels when their share of the variance exceeds their share of the spend.
-fn balance(found: &Found, planned: &PlanRecorded) -> Option<String> {
+fn balance(found: &Found, planned: &PlanRecorded, of: &AtHand) -> Option<String> {
     let prices = planned.prices?;
     let labels = usize::try_from(planned.split.labels.value()).ok()?;
     let rows = found.analysis.policies.iter().map(|of| of.rows).sum();
@@ -251,21 +280,14 @@ fn balance(found: &Found, planned: &PlanRecorded) -> Option<String> {
         label_cost: unit(prices.label_micro),
     };
     let of_spend = spend.label_spend().ok()?;
-    let (of_score, of_label) = (
-        planned.split.evaluation.value(),
-        planned.split.calibration.value(),
-    );
-    let each = planned.split.rows.value() as f64 / planned.split.policies.len().max(1) as f64;
-    let (main, oua) = (of_score / each.max(1.0), of_label / labels.max(1) as f64);
-    let of_variance = oua / (main + oua);
-    let buys = if of_variance > of_spend {
+    let buys = if of.label_share > of_spend {
         "labels"
     } else {
         "scores"
     };
     Some(format!(
-        "{buys}: labels are {:.0} % of the variance and {:.0} % of the spend so far",
-        100.0 * of_variance,
+        "{buys}: labels bring {:.0} % of the variance of one policy's mean, and took {:.0} % of the spend so far",
+        100.0 * of.label_share,
         100.0 * of_spend
     ))
 }

@@ -150,6 +150,7 @@ MANIFEST = record(
                              plan_commitment=Optional(hex64), secondary=Optional(listing(text)))),
     annex=Optional(BLOB),
     arms=Optional(listing(record(artifact_digest=hex64, id=ident, role=one_of("baseline", "candidate")))),
+    compare=Optional(record(pairs=listing(record(first=ident, second=ident)))),
     data=Optional(record(confirm_root=encoded(32), exposure_cap=COUNT, n_units=COUNT, strata=Optional(listing(ident)),
                          label_policy=Optional(record(pi_min_micro=MICRO, rule=text)))),
     diagnostics=Optional(record(drift=Optional(DRIFT_PLAN), overlap=Optional(OVERLAP_THRESHOLDS))),
@@ -183,7 +184,7 @@ MANIFEST = record(
         seed=hex64, steps=COUNT, structure_lr_micro=MICRO, test_root=encoded(32), train_root=encoded(32),
         validation_root=encoded(32), warmup=COUNT)),
     supersedes=Optional(hex64),
-    template=one_of("gate", "iteration", "sgd", "transport", "workflow"),
+    template=one_of("compare", "gate", "iteration", "sgd", "transport", "workflow"),
     test=Optional(TEST),
     title=text,
     transport=Optional(record(

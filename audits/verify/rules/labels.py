@@ -319,10 +319,12 @@ def comparison_plan_problem(state, e, pair):
     version = record_.in_force() if record_ else None
     if version is None or version.manifest["experiment"] != e.experiment:
         return "a plan of this experiment that is in force", "none"
+    pairs = version.manifest.get("compare", {}).get("pairs", [])
     texts = version.manifest.get("analysis", {}).get("secondary", [])
-    all_named = [text[len(named):] for text in texts if text.startswith(named)]
+    all_named = ["%(first)s %(second)s" % of for of in pairs]
+    all_named += [text[len(named):] for text in texts if text.startswith(named)]
     if "%s %s" % pair not in all_named and "%s %s" % pair[::-1] not in all_named:
-        return "%s%s %s among its secondary analyses" % ((named,) + pair), "none"
+        return "%s%s %s among its secondary analyses, or in its section compare" % ((named,) + pair), "none"
     if plan["comparisons"] != len(all_named):
         return "%d comparisons, as it names" % len(all_named), str(plan["comparisons"])
     first = min(state.calibrated.get(e.experiment, {}).values(), default=None)

@@ -36,9 +36,9 @@ def supersession(record_):
         return "a manifest in force", "one that %s superseded (E_STALE_VERSION)" % record_.superseded_by
 
 
-NEEDS = {"gate": "arms data estimand metric multiplicity test", "iteration": "iteration", "sgd": "sgd",
+NEEDS = {"compare": "compare", "gate": "arms data estimand metric multiplicity test", "iteration": "iteration", "sgd": "sgd",
          "transport": "transport", "workflow": "workflow"}
-OWNED = {"iteration": "iteration", "sgd": "sgd", "test": "gate", "transport": "transport", "workflow": "workflow"}
+OWNED = {"compare": "compare", "iteration": "iteration", "sgd": "sgd", "test": "gate", "transport": "transport", "workflow": "workflow"}
 RANGES = (
     ("data.exposure_cap", 1, MANY), ("data.label_policy.pi_min_micro", 1, ONE), ("data.n_units", 1, MANY),
     ("metric.repeats", 1, MANY), ("test.alpha_kill_micro", 1, ONE - 1), ("test.alpha_micro", 1, ONE - 1),
@@ -150,8 +150,27 @@ def manifest_fault(manifest):
             return "transport.family_size: at least the %d audits planned" % alone, str(audits["family_size"])
     if sgd and sgd["lr_min_micro"] > sgd["lr_max_micro"]:
         return "sgd.lr_min_micro: at most sgd.lr_max_micro", str(sgd["lr_min_micro"])
+    if "compare" in manifest:
+        problem = pairs_fault(manifest["compare"]["pairs"])
+        if problem:
+            return problem
     plan = manifest.get("iteration", {})
     return design_fault(plan, plan["design"]) if "design" in plan else None
+
+
+def pairs_fault(pairs):
+    """What is wrong with judges that are to be compared: at least one pair, of two judges each, and each pair once."""
+    if not pairs:
+        return "compare.pairs: at least one pair of judges", "none"
+    seen = set()
+    for at, pair in enumerate(pairs):
+        one, other = pair["first"], pair["second"]
+        if one == other:
+            return "compare.pairs[%d]: two judges" % at, "%s twice" % one
+        if frozenset((one, other)) in seen:
+            return "compare.pairs[%d]: each pair of judges once" % at, "%s and %s again" % (one, other)
+        seen.add(frozenset((one, other)))
+    return None
 
 
 def lasts(window):

@@ -200,7 +200,7 @@ pub(super) struct SimulateArgs {
         help = "Gates for each line [default: 2000, fewer of more than 25000 units]"
     )]
     pub streams: Option<u64>,
-    /// Mean effect in millionths; the planned one when absent
+    /// Mean effect in millionths [else the planned one, else 50000 beyond the null]
     #[arg(long, value_name = "MICRO", allow_hyphen_values = true)]
     pub effect: Option<i64>,
     /// Seed

@@ -122,6 +122,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<View, CliErr
         return Err(CliError::usage(message, "clover gate simulate --help"));
     }
     let lines = effects(args, manifest, test);
+    if args.effect.is_none() && test.delta_design_micro.is_none() {
+        ctx.note(&format!(
+            "{id} plans no effect: a mean effect of {} is assumed, 0.05 beyond the null; --effect MICRO simulates another",
+            Micro::new(lines[1].1).unwrap_or_default()
+        ));
+    }
     let asked = asked(ctx, args, &design, &lines)?;
     let streams = asked.streams as u64;
     let shown = Looks::At(simulate::places(&design));
@@ -165,10 +171,14 @@ fn effects(args: &SimulateArgs, manifest: &Manifest, test: &Test) -> Vec<(&'stat
     let worse = manifest.hypothesis.kind == HypothesisKind::Kill;
     let designed = test.delta_design_micro.map(Micro::value);
     let designed = designed.map(|effect| if worse { -effect } else { effect });
+    let beyond = if worse { -ASSUMED } else { ASSUMED };
     let planned = args.effect.or(designed);
-    let planned = planned.map(|effect| ("effect", effect));
-    std::iter::once(("null", null)).chain(planned).collect()
+    let planned = planned.unwrap_or_else(|| null.saturating_add(beyond));
+    vec![("null", null), ("effect", planned)]
 }
+
+/// How far beyond the null an effect is simulated that nobody planned, in millionths.
+const ASSUMED: i64 = 50_000;
 
 /// What is asked of a design, with a word on standard error from one second on.
 fn asked<'w>(

@@ -126,7 +126,18 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<View, CliE
         judge: judge.transpose()?,
     };
     let intent = submit::intent(args.dry_run);
-    let (registered, submission) = session::anchors(&mut ctx.ports(), &mut ledger, terms, intent)?;
+    let found = session::anchors(&mut ctx.ports(), &mut ledger, terms, intent);
+    let (registered, submission) = found.map_err(|error| {
+        let error = CliError::from(error);
+        // No manifest is asked for here.
+        match error.message.split_once(": iteration.design.judge") {
+            Some((what, _)) if args.judge.is_none() => {
+                let what = what.to_owned();
+                CliError::usage(what, "the same command with --judge ID")
+            }
+            _ => error,
+        }
+    })?;
     let view = submit::shown(ctx, &ledger, &submission);
     Ok(views::anchors(view, &registered))
 }

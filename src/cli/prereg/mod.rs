@@ -77,7 +77,7 @@ pub(super) enum Verb {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PreregNewArgs {
-    /// gate, iteration, sgd, transport or workflow
+    /// compare, gate, iteration, sgd, transport or workflow
     #[arg(long, value_name = "NAME")]
     pub template: String,
     /// A manifest of agent-eval, JSON: what it binds is filled in, of a gate

@@ -368,7 +368,9 @@ fn of_store(
         _ => None,
     };
     options.since = since(ctx, args, pin.as_ref())?;
-    if let Some(pin) = pin {
+    if is_copy(ctx, args, path) {
+        options.pin = pin;
+    } else if let Some(pin) = pin {
         options.against.push(("the pin".to_owned(), pin));
     }
     let ambient = ctx.ambient();
@@ -378,9 +380,18 @@ fn of_store(
     });
     drop(progress);
     let mut report = report?;
+    hold_older(ctx, &mut report);
     not_replaced(ctx, args, (path, origin.as_deref()), &report)?;
     vouch(ctx, args, origin.as_deref(), &mut report)?;
     Ok(report)
+}
+
+/// Whether a file was named that lies where no ledger of a home does: a copy, such as a backup, may be older than the pin.
+fn is_copy(ctx: &Ctx<'_>, args: &Args, path: &Path) -> bool {
+    let folder = path.parent().and_then(Path::file_name);
+    let is_home = folder.is_some_and(|name| name == crate::session::home::FOLDER);
+    let is_at_hand = home::find(ctx).is_ok_and(|home| home.database() == path);
+    args.file.is_some() && !is_home && !is_at_hand
 }
 
 /// Refuses a file that holds up by itself and lies where another ledger lay.

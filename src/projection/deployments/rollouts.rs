@@ -38,6 +38,8 @@ pub struct Rollouts {
     accepted: BTreeMap<EventId, IterationId>,
     /// The first iteration that starts from each rubric.
     starts: BTreeMap<Digest, IterationId>,
+    /// The first iteration that fitted each calibrator for the rubric that it starts from, with that rubric.
+    fits: BTreeMap<Digest, (IterationId, Digest)>,
 }
 
 impl Model for Rollouts {
@@ -55,6 +57,13 @@ impl Model for Rollouts {
             Payload::IterationOpened(said) => {
                 let of = self.starts.entry(said.rubric_hash);
                 of.or_insert_with(|| said.iteration.clone());
+            }
+            Payload::CalibratorFitted(said) => {
+                let of = said.terms.iteration.as_ref();
+                if let Some(of) = of.filter(|of| of.candidate.is_none()) {
+                    let first = self.fits.entry(said.calibrator);
+                    first.or_insert_with(|| (of.iteration.clone(), of.rubric_hash));
+                }
             }
             Payload::PatchAccepted(said) => {
                 self.accepted.insert(id, said.iteration.clone());
@@ -108,6 +117,16 @@ impl Rollouts {
     /// The rubric of a version, leaf by leaf.
     pub fn leaves(&self, commit: EventId) -> Option<&[RubricLeaf]> {
         Some(&self.versions.get(&commit)?.leaves)
+    }
+
+    /// The iteration that judged a version by this calibrator: of a first rubric, the one that starts from it and fitted the
+    /// calibrator, where there is one; else as [`iteration`](Self::iteration).
+    pub fn iteration_by(&self, commit: EventId, calibrator: Digest) -> Option<&IterationId> {
+        let version = self.versions.get(&commit)?;
+        let of = self.fits.get(&calibrator);
+        let of = of.filter(|(_, rubric)| version.iteration.is_none() && *rubric == version.hash);
+        of.map(|(iteration, _)| iteration)
+            .or_else(|| self.iteration(commit))
     }
 
     /// The iteration that judged a version; of a first rubric, the first that starts from it.

@@ -3,6 +3,7 @@
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::payload::estimated::ScaleEnds;
+use clover_event::payload::manifest::Manifest;
 use clover_event::payload::scoring::JudgeCompared;
 use clover_event::payload::scoring::NamedComparison;
 use clover_ledger::RequiredFact;
@@ -154,18 +155,11 @@ fn check_plan(
     let version = record.and_then(|record| record.in_force());
     let version = version.filter(|version| version.manifest.experiment == *experiment);
     let version = version.required("a plan of this experiment that is in force")?;
-    let analysis = version.manifest.analysis.as_ref();
-    let all = analysis
-        .and_then(|of| of.secondary.as_deref())
-        .unwrap_or_default();
-    let mut named = all
-        .iter()
-        .filter_map(|text| text.as_str().strip_prefix(NAMED));
-    let pairs = [format!("{first} {second}"), format!("{second} {first}")];
-    let count = named.clone().count() as u64;
+    let all = named(&version.manifest);
+    let count = all.len() as u64;
     ensure!(
-        named.any(|of| pairs.iter().any(|pair| pair == of)),
-        format!("{NAMED}{first} {second} among its secondary analyses"),
+        names(&all, [first, second]),
+        format!("{NAMED}{first} {second} among its secondary analyses, or in its section compare"),
         "none"
     );
     ensure!(
@@ -191,6 +185,23 @@ fn check_plan(
         plan.manifest.to_string()
     );
     Ok(())
+}
+
+/// The comparisons that a plan names, each as the names of two judges with a space between: those of its section `compare`, then
+/// those among its secondary analyses.
+pub fn named(manifest: &Manifest) -> Vec<String> {
+    let pairs = manifest.compare.iter().flat_map(|plan| &plan.pairs);
+    let pairs = pairs.map(|pair| format!("{} {}", pair.first, pair.second));
+    let secondary = manifest.analysis.iter();
+    let secondary = secondary.flat_map(|of| of.secondary.iter().flatten());
+    let texts = secondary.filter_map(|text| text.as_str().strip_prefix(NAMED));
+    pairs.chain(texts.map(str::to_owned)).collect()
+}
+
+/// Whether a comparison is among those that a plan names, whichever judge is named first.
+pub fn names(all: &[String], [first, second]: [&JudgeId; 2]) -> bool {
+    let pairs = [format!("{first} {second}"), format!("{second} {first}")];
+    all.iter().any(|of| pairs.contains(of))
 }
 
 /// Two judges, whichever is named first.

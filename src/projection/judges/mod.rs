@@ -41,6 +41,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use compared::NAMED;
+pub use compared::named;
+pub use compared::names;
 pub use compared::width;
 pub use compared::worst_of_rows;
 

@@ -1,5 +1,7 @@
 //! What can be wrong with a manifest by itself.
 
+use std::collections::BTreeSet;
+
 use clover_event::payload::drift::DriftChart;
 use clover_event::payload::environment::TimeWindow;
 use clover_event::payload::manifest::ArmRole;
@@ -56,11 +58,38 @@ pub fn check(manifest: &Manifest) -> Sound {
     check_ranges(manifest)?;
     check_sizes(manifest)?;
     check_plans(manifest)?;
+    check_pairs(manifest)?;
     match &manifest.iteration {
         Some(plan) => design::check(plan),
         // Another template has no iteration.
         None => Ok(()),
     }
+}
+
+/// Pairs of judges: at least one, of two judges each, and each pair once.
+fn check_pairs(manifest: &Manifest) -> Sound {
+    let Some(plan) = &manifest.compare else {
+        return Ok(());
+    };
+    if plan.pairs.is_empty() {
+        return fault("compare.pairs", "at least one pair of judges", "none");
+    }
+    let mut seen = BTreeSet::new();
+    for (at, pair) in plan.pairs.iter().enumerate() {
+        let path = format!("compare.pairs[{at}]");
+        let (one, other) = (&pair.first, &pair.second);
+        if one == other {
+            return fault(&path, "two judges", format!("{one} twice"));
+        }
+        if !seen.insert((one.min(other), one.max(other))) {
+            return fault(
+                &path,
+                "each pair of judges once",
+                format!("{one} and {other} again"),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn check_sections(manifest: &Manifest) -> Sound {
@@ -303,7 +332,7 @@ fn check_sizes(manifest: &Manifest) -> Sound {
     if let Some(arms) = &manifest.arms {
         let baselines = arms.iter().filter(|arm| arm.role == ArmRole::Baseline);
         let found = (arms.len(), baselines.count());
-        let ids: std::collections::BTreeSet<_> = arms.iter().map(|arm| &arm.id).collect();
+        let ids: BTreeSet<_> = arms.iter().map(|arm| &arm.id).collect();
         if found.1 != 1 || found.0 < 2 || ids.len() != arms.len() {
             let found = format!("{} arms, {} of them baselines", found.0, found.1);
             return fault(
@@ -464,7 +493,7 @@ fn check_plans(manifest: &Manifest) -> Sound {
     }
     if let Some(plan) = &manifest.transport {
         let audits = plan.environments.len() as u64;
-        let ids: std::collections::BTreeSet<_> = plan
+        let ids: BTreeSet<_> = plan
             .environments
             .iter()
             .map(|audited| (&audited.family, &audited.environment))

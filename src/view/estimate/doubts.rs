@@ -549,11 +549,13 @@ fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Op
     })
 }
 
-/// Whether a difference is the one that was recorded first, of the same rows in the same family.
+/// Whether a difference is the one that was recorded first, of the same rows in the same family through the same calibrator:
+/// labels of a third policy change that too.
 fn is_same(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
     (&of.first, &of.second, &of.family) == (&first.first, &first.second, &first.family)
         && (of.correction, &of.terms) == (first.correction, &first.terms)
         && (of.first_root, of.second_root) == (first.first_root, first.second_root)
+        && of.calibrator == first.calibrator
 }
 
 /// Designs for audits of an experiment, with whether any of their labels is on record.

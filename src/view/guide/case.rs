@@ -138,6 +138,17 @@ pub struct GuideFile {
     pub columns: String,
     /// `--scale` where its values need one.
     pub scale: String,
+    /// Where the prompt of a line stands; none where that cannot be told.
+    pub prompt: Option<PromptPlace>,
+}
+
+/// Where the prompt of a line stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptPlace {
+    /// In this column, counted from 1, of values between commas of which none is in quotes.
+    Column(usize),
+    /// In the member of this name.
+    Member(String),
 }
 
 impl GuideFile {
@@ -149,6 +160,7 @@ impl GuideFile {
             file: shell::word(file),
             columns: String::new(),
             scale: String::new(),
+            prompt: None,
         }
     }
 
@@ -165,6 +177,7 @@ impl GuideFile {
             file,
             columns,
             scale,
+            prompt: _,
         } = self;
         format!("{before}clover import {verb} {file}{columns}{more}{scale}")
     }

@@ -3,6 +3,7 @@
 use crate::view::guide::GuideCase;
 use crate::view::guide::GuideFile;
 use crate::view::guide::LabelledShare;
+use crate::view::guide::PromptPlace;
 
 /// Whether labels for the test are to be held out of the one file of labels.
 pub(super) fn is_held_out(case: &GuideCase) -> bool {
@@ -55,7 +56,8 @@ pub(super) fn part(labels: &GuideFile, name: &str) -> GuideFile {
     }
 }
 
-/// The command that puts one label in ten into a file of its own; both files begin with the header.
+/// The command that puts the labels of one prompt in ten into a file of their own, or of one line in ten where it cannot be told
+/// where prompts stand; both files begin with the header.
 pub(super) fn command(labels: &GuideFile) -> String {
     let (fit, test) = (part(labels, "calib").file, part(labels, "probes").file);
     let header = if fit.ends_with("jsonl") {
@@ -63,8 +65,20 @@ pub(super) fn command(labels: &GuideFile) -> String {
     } else {
         format!(r#"NR == 1 {{ print > "{fit}"; print > "{test}"; next }} "#)
     };
-    format!(
-        r#"awk 'BEGIN {{ srand(1) }} {header}{{ print > (rand() < 0.1 ? "{test}" : "{fit}") }}' {}"#,
-        labels.file
-    )
+    let by_lot = |option: &str, key: &str| {
+        format!(
+            r#"awk {option}'BEGIN {{ srand(1) }} {header}{key}!(k in t) {{ t[k] = rand() < 0.1 }} {{ print > (t[k] ? "{test}" : "{fit}") }}' {}"#,
+            labels.file
+        )
+    };
+    match &labels.prompt {
+        Some(PromptPlace::Column(at)) => by_lot("-F, ", &format!("{{ k = ${at} }} ")),
+        Some(PromptPlace::Member(name)) => by_lot(
+            "",
+            &format!(
+                r#"{{ match($0, /"{name}" *: *"[^"]*"/); k = substr($0, RSTART, RLENGTH) }} "#
+            ),
+        ),
+        None => by_lot("", "{ k = NR } "),
+    }
 }

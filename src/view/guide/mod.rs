@@ -4,13 +4,15 @@
 
 mod case;
 mod held_out;
+mod iterated;
 mod mark;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::event::Kind;
 use crate::ground::shell;
-use crate::ledger::State;
 use crate::view::View;
 use crate::view::guide::mark::StepMark;
 use crate::view::word;
@@ -26,6 +28,8 @@ pub use case::GuideFile;
 pub use case::GuideNames;
 pub use case::JudgeCount;
 pub use case::LabelledShare;
+pub use case::PromptPlace;
+pub use mark::GuideRecord;
 
 /// A command of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -178,16 +182,17 @@ const ASKED: &str = "Ask the judge; each score is recorded once. Where it answer
 /// Scores on record: imported, or asked for.
 fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
     let has_scores = case.have.contains(&GuideData::Scores);
-    if !has_scores {
-        if !case.have.contains(&GuideData::Texts) {
-            path.missing.push(GuideData::Texts);
-        }
-        path.seen(
-            "Take in prompts and responses.",
-            case.names.texts.command(""),
-            Kind::DataIngested,
-            1,
-        );
+    let has_texts = case.have.contains(&GuideData::Texts);
+    if !has_scores && !has_texts {
+        path.missing.push(GuideData::Texts);
+    }
+    if has_texts || !has_scores {
+        let why = if has_scores {
+            "Take in prompts and responses: they are kept beside scores and labels, and another judge can be asked."
+        } else {
+            "Take in prompts and responses."
+        };
+        path.signed(why, case.names.texts.command(""), StepMark::Texts);
     }
     for (at, judge) in judges(case).iter().enumerate() {
         if has_scores {
@@ -237,10 +242,12 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         2,
     );
     // Files of other tools bring scores alone.
-    let beside = has_labels
+    let in_scores = has_labels
         && has_scores
         && case.names.labels.is_none()
         && case.names.scores.iter().all(GuideFile::may_hold_labels);
+    // Once labels can be read, who scores may have seen them: of several judges all score before the first label.
+    let beside = in_scores && case.judges == JudgeCount::One;
     scored(path, case, if beside { " --labels" } else { "" });
     let first = judges(case)
         .first()
@@ -253,12 +260,25 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
             1,
         );
     }
-    if !beside {
+    if in_scores && !beside {
+        let scores = case.names.scores.first().cloned();
+        let scores = scores.unwrap_or_else(|| GuideFile::unread("cje", "scores-1"));
+        path.signed(
+            "Every judge has scored: record the labels that stand beside the scores of the first.",
+            scores.command(&format!("{first} --labels")),
+            StepMark::Labelled("calib"),
+        );
+    }
+    if !in_scores {
         let labels = case.names.labels.clone();
         let labels = labels.unwrap_or_else(|| GuideFile::unread("labels", "labels.csv"));
         let fit = if held_out::is_held_out(case) {
             path.step(
-                "Hold one label in ten out by lot, to test the calibrator: it is not fitted on them.",
+                if labels.prompt.is_some() {
+                    "Hold the labels of one prompt in ten out by lot, to test the calibrator: it is not fitted on them."
+                } else {
+                    "Hold one label in ten out by lot, to test the calibrator: it is not fitted on them. Keep lines of one prompt together."
+                },
                 held_out::command(&labels),
             );
             held_out::part(&labels, "calib")
@@ -332,119 +352,6 @@ fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
     }
 }
 
-/// An iteration of a rubric.
-fn iterated(path: &mut GuidePath, case: &GuideCase) {
-    for needed in [GuideData::Texts, GuideData::Labels] {
-        if !case.have.contains(&needed) {
-            path.missing.push(needed);
-        }
-    }
-    let experiment = shell::word(&case.names.experiment);
-    let judge = &case.names.judge;
-    let labels = case.names.labels.clone();
-    let labels = labels.unwrap_or_else(|| GuideFile::unread("labels", "labels.csv"));
-    path.seen(
-        "Take in prompts and responses, the anchors' too.",
-        case.names.texts.command(" anchors"),
-        Kind::DataIngested,
-        1,
-    );
-    path.seen(
-        ASKED,
-        format!(
-            "clover judge run --judge {} -- {judge}",
-            shell::word(&judges(case)[0])
-        ),
-        Kind::ScoreRecorded,
-        1,
-    );
-    for (at, (id, purpose)) in [("calib", "calibrate"), ("hold", "confirm")]
-        .iter()
-        .enumerate()
-    {
-        path.seen(
-            "Say with which probability a row is labelled.",
-            format!("clover label design new {id} --purpose {purpose} --probability 1"),
-            Kind::LabelDesignRegistered,
-            at as u64 + 1,
-        );
-    }
-    let apart = case.names.apart.as_deref();
-    let apart = apart.unwrap_or("--t1 2026-03-15 --t2 2026-04-01");
-    let why = if apart == "--hashed" {
-        "Split by hash, as these rows have no sampled_at: verdicts are then exploratory."
-    } else {
-        "Split by time: what is fitted on, tuned on, and kept for the one look."
-    };
-    path.seen(
-        why,
-        format!("clover experiment split {experiment} --seed 1 {apart}"),
-        Kind::SplitsFormed,
-        1,
-    );
-    path.seen(
-        "Record labels; those of the last part stay sealed.",
-        labels.command(" --design calib --seal hold --reveal-by 2027-06-01 --yes"),
-        Kind::LabelSealed,
-        1,
-    );
-    path.seen(
-        "Take the sealed labels as a whole.",
-        "clover confirm seal hold".to_owned(),
-        Kind::SealAccepted,
-        1,
-    );
-    planned(path, judge);
-}
-
-/// From the plan of an iteration to its verdict.
-fn planned(path: &mut GuidePath, judge: &str) {
-    path.seen(
-        "Name the policies that end the scale.",
-        "clover iterate anchors ends --low anchor_low --high anchor_high".to_owned(),
-        Kind::AnchorSetRegistered,
-        1,
-    );
-    path.signed(
-        "Draft the plan; then fill in the lines marked FILL, and name it plan-1.",
-        "clover prereg new --template iteration --from-data -o plan.yaml".to_owned(),
-        StepMark::Written("plan.yaml"),
-    );
-    path.seen(
-        "Sign the plan: from here on it binds.",
-        "clover prereg sign plan.yaml".to_owned(),
-        Kind::ManifestRegistered,
-        1,
-    );
-    path.seen(
-        "Open the iteration.",
-        "clover iterate open it-1 --manifest plan-1 --peeks 3".to_owned(),
-        Kind::IterationOpened,
-        1,
-    );
-    path.seen(
-        "Where does the judge err? It then waits for patches.",
-        format!("clover iterate run it-1 -- {judge}"),
-        Kind::ResidualsAudited,
-        1,
-    );
-    path.signed(
-        "Write a patch: a family or a leaf of the rubric, then edit what is marked FILL.",
-        "clover patch new length_bias_cap -o patch.yaml".to_owned(),
-        StepMark::Written("patch.yaml"),
-    );
-    path.seen(
-        "Gates on dev, one look at the sealed labels, the verdict.",
-        format!("clover iterate run it-1 --propose patch.yaml --yes -- {judge}"),
-        Kind::IterationClosed,
-        1,
-    );
-    path.step(
-        "What may be claimed?",
-        "clover iterate show it-1".to_owned(),
-    );
-}
-
 /// A sequential gate of a candidate.
 fn gated(path: &mut GuidePath, case: &GuideCase) {
     path.seen(
@@ -505,15 +412,36 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
     );
 }
 
-/// The path of a case; `state` is of the ledger here, where there is one.
-pub fn guide(case: &GuideCase, state: Option<&State>) -> View {
+/// The path of a case.
+fn path(case: &GuideCase) -> GuidePath {
     let mut path = GuidePath::default();
     found(&mut path, case);
     match case.want {
         GuideAim::Best | GuideAim::Value => valued(&mut path, case),
-        GuideAim::Rubric => iterated(&mut path, case),
+        GuideAim::Rubric => iterated::steps(&mut path, case),
         GuideAim::Gate => gated(&mut path, case),
     }
+    path
+}
+
+/// Kinds by whose entries it is seen which steps of a case were taken, with how many of each it takes at most.
+pub fn counted(case: &GuideCase) -> BTreeMap<Kind, u64> {
+    let mut all = BTreeMap::new();
+    for (_, _, mark) in path(case).steps {
+        let (kind, entries) = match mark {
+            Some(StepMark::Entries(kind, entries)) => (kind, entries),
+            Some(StepMark::Texts) => (Kind::DataIngested, 1),
+            _ => continue,
+        };
+        let most: &mut u64 = all.entry(kind).or_default();
+        *most = entries.max(*most);
+    }
+    all
+}
+
+/// The path of a case; `record` is of the ledger here, where there is one.
+pub fn guide(case: &GuideCase, record: Option<&GuideRecord<'_>>) -> View {
+    let path = path(case);
     let steps = path
         .steps
         .into_iter()
@@ -522,7 +450,7 @@ pub fn guide(case: &GuideCase, state: Option<&State>) -> View {
             command,
             taken: sign.and_then(|sign| {
                 let place = (&case.names.written, case.names.experiment.as_str());
-                sign.seen(state, place)
+                sign.seen(record, place)
             }),
         });
     let facts = Guide {

@@ -461,7 +461,8 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
         pairs.push((
             "calibrator",
             format!(
-                "{:.2} of the variance, {:.2} with a label on every fit row (0.3): {what}",
+                "{:.2} of the variance, {:.2} with a label on every fit row (0.3): {what}. Opening draws other folds, and the \
+                 run reads every log: both say a number of their own, some hundredths away",
                 pause.share, pause.share_at_best
             ),
         ));

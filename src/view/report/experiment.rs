@@ -25,6 +25,7 @@ use crate::session::chronicle::ChronicleEntry;
 use crate::session::confirm;
 use crate::view::gate::page::Page;
 use crate::view::gate::verdict;
+use crate::view::report::compared;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::environments;
@@ -220,6 +221,8 @@ fn parts(chronicle: &Chronicle, all: &[Tally], said: &[AnsweredValues]) -> Vec<C
     );
     estimate::newest(&mut worth, said);
     let mut parts = vec![denominators, gates, iterations, worth];
+    let is_compared = all.iter().any(|of| of.what == compared::WHAT);
+    parts.extend(compared::chapter(chronicle, is_compared));
     parts.extend(environments::chapter(chronicle));
     parts
 }
@@ -294,8 +297,11 @@ fn tallies(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> V
         charges(chronicle, experiment),
         audits(chronicle),
     ];
-    let tested = environments::tally(chronicle);
-    all.extend(Some(tested).filter(|of| !of.begun.is_empty()));
+    let seldom = [
+        compared::tally(chronicle, state, experiment),
+        environments::tally(chronicle),
+    ];
+    all.extend(seldom.into_iter().filter(|of| !of.begun.is_empty()));
     // Without a model of its own an experiment has nothing to say of them.
     all.extend(runs.into_iter().filter(|of| !of.begun.is_empty()));
     all

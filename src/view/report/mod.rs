@@ -2,6 +2,7 @@
 //! back too.
 
 pub mod change;
+mod compared;
 mod course;
 pub mod coverage;
 pub mod documents;
@@ -40,6 +41,7 @@ use crate::ground::shell;
 use crate::projection::bundle::Bundle;
 use crate::projection::bundle::Section;
 use crate::report::document::Document;
+use crate::report::iteration::OwnReasons;
 use crate::report::shown;
 use crate::view::View;
 use crate::view::appended;
@@ -234,10 +236,12 @@ pub fn summary(bundle: &Bundle, document: &Document) -> View {
 
 /// What a report lacks, in its own words: an event bounds them.
 fn lacking(view: &mut View, bundle: &Bundle) {
+    let own = OwnReasons::of(bundle);
     for part in &bundle.parts {
         for gap in &part.missing {
             let title = shown::title(part.title);
-            let (what, why) = (shown::words(&gap.what), shown::words(&gap.why));
+            let why = own.why(gap).unwrap_or(&gap.why);
+            let (what, why) = (shown::words(&gap.what), shown::words(why));
             view.sentence(format!("not shown: {title}: {what} ({why})"));
         }
     }

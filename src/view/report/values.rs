@@ -387,6 +387,10 @@ pub(super) fn differences(
         ("through_seq", "read through"),
     ];
     let rows = recorded_differences(chronicle, is_newest);
+    let looked = chronicle.of(Kind::ContrastRecorded);
+    let looked: Vec<_> = looked
+        .filter_map(|entry| entry.event.payload.said::<ContrastRecorded>())
+        .collect();
     let mut tables: Vec<(String, Table)> = Vec::new();
     for (seq, of) in rows {
         let scale = scale_and_level(&of.terms);
@@ -396,7 +400,13 @@ pub(super) fn differences(
             tables.push((scale, Table::new("differences", title, &columns)));
             tables.len() - 1
         });
-        let (is_withheld, result) = pair_now(all, &of);
+        let (is_withheld, mut result) = pair_now(all, &of);
+        if looked
+            .first()
+            .is_some_and(|first| !is_same_look(&of, first))
+        {
+            result.push_str(", exploratory");
+        }
         let ends = said::interval_of(&of);
         let numbers = if is_withheld {
             [
@@ -434,6 +444,15 @@ pub(super) fn differences(
         });
     }
     tables
+}
+
+/// Whether a difference was found in the look that was recorded first: later ones are exploratory. A pair of the same family
+/// through the same calibrator is, unless it is the first pair itself with other rows.
+fn is_same_look(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
+    let is_pair = (&of.first, &of.second) == (&first.first, &first.second);
+    let is_of = (&of.family, of.correction) == (&first.family, first.correction)
+        && (&of.terms, of.calibrator) == (&first.terms, first.calibrator);
+    is_of && (!is_pair || (of.first_root, of.second_root) == (first.first_root, first.second_root))
 }
 
 /// Every audit of transport, with the interval that decided it: that of residuals alone where it alone lies beyond the margin.

@@ -39,6 +39,7 @@ pub struct AuditsFacts {
     pub audits: Vec<TransportTested>,
     /// What tests of environments found, family by family; absent where the plan names none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(default))]
     pub environments: Vec<EnvironmentsTested>,
     /// Largest acceptable absolute mean residual, in millionths of a label unit; `null` where none was declared.
     pub margin_micro: Option<Micro>,

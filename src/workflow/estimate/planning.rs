@@ -284,6 +284,71 @@ fn evaluation(
     })
 }
 
+/// What scores and labels at hand detect, and how many more labels the planned effect takes beside these scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtHand {
+    /// Scores of each policy, on average.
+    pub scores: u64,
+    /// Labels of each policy that has any, on average; of all where a plan shares them.
+    pub labels: u64,
+    /// The effect that is planned for, in label units.
+    pub effect: f64,
+    /// The smallest difference of two policies that they detect with the plan's power, in label units.
+    pub detects: f64,
+    /// Labels beyond those at hand that detect the planned effect; 0 where these do, `None` where no number does beside so few
+    /// scores.
+    pub more: Option<u64>,
+    /// Share of the variance of one policy's mean that comes of its labels, from 0 to 1.
+    pub label_share: f64,
+}
+
+/// What is at hand, by the variance of a plan.
+///
+/// # Errors
+/// [`PlanError::Refused`] for a variance or a power that no plan has.
+pub fn at_hand(found: &Found, planned: &PlanRecorded) -> Result<AtHand, PlanError> {
+    let split = &planned.split;
+    let is_each = planned
+        .evaluation
+        .is_some_and(|of| of.labels_each.is_some());
+    let policies = split.policies.len().max(1) as u64;
+    let scores = split.rows.value() / policies;
+    let labelled = found.gathered.dataset.policies.iter();
+    let labelled = labelled.filter(|of| of.labels.iter().any(Option::is_some));
+    let sets = if is_each {
+        labelled.count().max(1) as u64
+    } else {
+        1
+    };
+    let labels = split.labels.value() / sets;
+    let (of_scores, of_labels) = (
+        split.evaluation.value() / scores.max(1) as f64,
+        split.calibration.value() / labels.max(1) as f64,
+    );
+    let power = Power::new(
+        terms::unit(planned.power_micro),
+        terms::unit(planned.terms.alpha_micro),
+    )?;
+    let span = found.analysis.output_scale.span();
+    let wanted = match planned.purpose {
+        PlanPurpose::Labels => terms::unit(planned.asked_micro),
+        _ => planned.evaluation.map_or(0.0, |of| of.mde.value()),
+    };
+    // The effect is as many standard errors as that of an error of 1.
+    let error = wanted / span / planner::mde(1.0, power);
+    let left = error * error - of_scores;
+    let needed = (left > 0.0).then(|| (split.calibration.value() / left).ceil());
+    let more = needed.map(|needed| rows(needed).value().saturating_sub(labels));
+    Ok(AtHand {
+        scores,
+        labels,
+        effect: wanted,
+        detects: span * planner::mde((of_scores + of_labels).sqrt(), power),
+        more,
+        label_share: of_labels / (of_scores + of_labels),
+    })
+}
+
 /// Probes with which every audit passes when nothing is wrong, of the policy whose calibrator errs most: its error widens
 /// the interval and moves the mean residual.
 fn calibrated_audits(found: &Found, ask: &Ask, usable: &[Usable]) -> Result<AuditPlan, PlanError> {

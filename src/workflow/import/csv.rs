@@ -203,6 +203,64 @@ pub fn rows(
     reader.finish()
 }
 
+/// The same table with commas between; `None` where it cannot be read with this separator.
+pub fn with_commas(bytes: &[u8], separator: char) -> Option<Vec<u8>> {
+    let separator = u8::try_from(separator).ok()?;
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .delimiter(separator)
+        .from_reader(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in reader.records() {
+        writer.write_record(&record.ok()?).ok()?;
+    }
+    writer.into_inner().ok()
+}
+
+/// The name of the column whose cell on a line reads so; `None` where none does, or the file is no such table.
+pub fn column_with(bytes: &[u8], (line, cell): (u64, &str)) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let records = records(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    let (_, header) = records.first()?;
+    let (_, cells) = records.iter().find(|(at, _)| *at == line)?;
+    let at = cells.iter().position(|of| of.trim() == cell.trim())?;
+    header.get(at).cloned()
+}
+
+/// Records of which the cells are looked at, to tell columns of numbers.
+const LOOKED_AT: usize = 1_000;
+
+/// Names of the columns whose cells are numbers, as far as the first thousand records tell; none of a file that is no such
+/// table. An empty cell says nothing.
+pub fn numbers(bytes: &[u8]) -> Vec<String> {
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Ok(records) = records(text) else {
+        return Vec::new();
+    };
+    let mut records = records.into_iter().map(|(_, cells)| cells);
+    let Some(header) = records.next() else {
+        return Vec::new();
+    };
+    let records: Vec<_> = records.take(LOOKED_AT).collect();
+    let is_number = |at: &usize| {
+        let cells = records.iter().filter_map(|cells| cells.get(*at));
+        let mut said = cells
+            .map(|cell| cell.trim())
+            .filter(|cell| !cell.is_empty());
+        let first = said.next();
+        first.is_some_and(|first| {
+            std::iter::once(first)
+                .chain(said)
+                .all(|cell| cell.parse::<f64>().is_ok_and(f64::is_finite))
+        })
+    };
+    (0..header.len())
+        .filter(is_number)
+        .map(|at| header[at].clone())
+        .collect()
+}
+
 /// How what is said of missing columns begins; their fields follow, with commas between, up to a colon.
 pub const NO_COLUMN: &str = "no column for ";
 

@@ -20,6 +20,7 @@ use crate::import::plan;
 use crate::import::plan::ImportTerms;
 use crate::import::plan::LabelIntake;
 use crate::import::plan::PlanRefusal;
+use crate::import::row;
 use crate::import::row::ORACLE_LABEL;
 use crate::import::row::PROMPT_ID;
 
@@ -149,8 +150,10 @@ fn take(
     };
     if let Some(text) = beside(row, TIME) {
         let at = Timestamp::parse_written(text).ok_or_else(|| {
-            let what =
-                format!("expected a day such as 2027-01-31 or an RFC 3339 time, found {text:?}");
+            let what = format!(
+                "expected a day such as 2027-01-31 or an RFC 3339 time, found {text:?}{}",
+                row::dotted(text)
+            );
             wrong(TIME, what)
         })?;
         if at > now {

@@ -54,7 +54,7 @@ pub enum Presence {
 
 /// What stands against a label that differs from the recorded one, and what can be done.
 const CORRECTED: &str = "another by the same rater: a recorded label is never corrected, since whoever knows the outcome could choose it; \
-    --rater NAME records a second person's label beside it, and labels that are void are drawn anew by a design of their own";
+    a second person's label stands beside it, under --rater NAME or the name in a column of raters, and labels that are void are drawn anew by a design of their own";
 
 /// What becomes of a row's label.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -318,7 +318,7 @@ pub fn label(
             if let Some(seq) = sealed {
                 return sealed_before(ledger, ask, design, &id, seq)
                     .map(|standing| LabelIntake::Sealed(standing, id))
-                    .map_err(|found| stop("purpose", "a draw sealed once", &found, Some(seq)));
+                    .map_err(|found| stop("purpose", "a draw sealed once: one label of it is sealed, and a second person's is recorded once that is revealed", &found, Some(seq)));
             }
             for purpose in ["calibrate", "audit"] {
                 let opened = ledger.giver(&draw_serves(experiment, &draw, purpose))?;

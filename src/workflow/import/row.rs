@@ -502,20 +502,37 @@ fn id<T>(
         .map_err(|error| (name.to_owned(), format!("{error}, found {}", short(text))))
 }
 
-/// What a number lacks that begins with its point.
+/// What is said of a number with a comma where its point has to be.
+pub const COMMA: &str = ", with a point where it has a comma";
+
+/// What is said of a day that is written with points, before it is written as it has to be.
+pub const DOTTED: &str = ", which is written ";
+
+/// What a number lacks that begins with its point, or has a comma for it.
 fn bare(text: &str) -> &'static str {
-    if text.trim_start_matches('-').starts_with('.') {
+    let is_whole = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let with_comma = text.trim_start_matches('-').split_once(',');
+    if with_comma.is_some_and(|(whole, rest)| is_whole(whole) && is_whole(rest)) {
+        COMMA
+    } else if text.trim_start_matches('-').starts_with('.') {
         ", with a digit before the point"
     } else {
         ""
     }
 }
 
+/// How a day with points between is written.
+pub(super) fn dotted(text: &str) -> String {
+    let day = Timestamp::dotted_day(text);
+    day.map_or_else(String::new, |day| format!("{DOTTED}{day}"))
+}
+
 fn sampled_at(text: &str) -> Result<Timestamp, FieldError> {
     Timestamp::parse_written(text).ok_or_else(|| {
         let what = format!(
-            "expected a day such as 2027-01-31 or an RFC 3339 time with at most six decimals, found {}",
-            short(text)
+            "expected a day such as 2027-01-31 or an RFC 3339 time with at most six decimals, found {}{}",
+            short(text),
+            dotted(text)
         );
         (SAMPLED_AT.to_owned(), what)
     })

@@ -18,6 +18,7 @@ use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_projection::designs::Designs;
+use clover_projection::judges;
 use clover_projection::judges::width;
 use clover_projection::judges::worst_of_rows;
 use clover_projection::manifests::Manifests;
@@ -277,28 +278,19 @@ pub fn plan(
     experiment: &ExperimentId,
     [first, second]: [&JudgeId; 2],
 ) -> Result<Option<NamedComparison>, LedgerError> {
-    let words = [
-        format!("{NAMED}{first} {second}"),
-        format!("{NAMED}{second} {first}"),
-    ];
     let mut plans = state.fold::<Manifests>().by_id.iter();
     let found = plans.find_map(|(id, record)| {
         let version = record.in_force()?;
         let of = &version.manifest;
-        let secondary = of.analysis.as_ref()?.secondary.as_ref()?;
-        let is_named = secondary
-            .iter()
-            .any(|text| words.iter().any(|of| of == text.as_str()));
-        let all = secondary
-            .iter()
-            .filter(|text| text.as_str().starts_with(NAMED));
+        let all = judges::named(of);
+        let is_named = judges::names(&all, [first, second]);
         // A plan that waited for its custodian named nothing until then.
         let since = if state.asks(Question::PlanInForce) {
             version.since()?
         } else {
             version.seq
         };
-        (of.experiment == *experiment && is_named).then(|| (id.clone(), all.count(), since))
+        (of.experiment == *experiment && is_named).then(|| (id.clone(), all.len(), since))
     });
     let Some((manifest, all, seq)) = found else {
         return Ok(None);

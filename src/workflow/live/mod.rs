@@ -5,6 +5,7 @@ pub mod guardrails;
 pub mod recalibration;
 
 use clover_event::id::EventId;
+use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::payload::deployment::RecalibrationMode;
 use clover_ground::digest::Digest;
@@ -104,8 +105,22 @@ pub fn frozen(
     commit: EventId,
     below: u64,
 ) -> Result<FrozenVersion, CourseError> {
-    let (Some(rubric), Some(iteration)) = (rubric(rollouts, commit), rollouts.iteration(commit))
-    else {
+    judged(
+        history,
+        rollouts,
+        (commit, rollouts.iteration(commit)),
+        below,
+    )
+}
+
+/// The same as an iteration judged it.
+fn judged(
+    history: &dyn History,
+    rollouts: &Rollouts,
+    (commit, iteration): (EventId, Option<&IterationId>),
+    below: u64,
+) -> Result<FrozenVersion, CourseError> {
+    let (Some(rubric), Some(iteration)) = (rubric(rollouts, commit), iteration) else {
         let what = "an iteration that judged what runs";
         return Err(missing(what, "clover iterate open --help"));
     };
@@ -159,7 +174,9 @@ pub fn running(
     let Some(deployment) = rollouts.deployment(deployment) else {
         return Err(missing("the deployment", "clover deploy status"));
     };
-    let mut frozen = frozen(history, rollouts, deployment.said.commit, below)?;
+    let commit = deployment.said.commit;
+    let iteration = rollouts.iteration_by(commit, deployment.said.versions.calibrator);
+    let mut frozen = judged(history, rollouts, (commit, iteration), below)?;
     let named = deployment.said.recalibration;
     let said = named.and_then(|id| rollouts.recalibration(id));
     let anew = said.and_then(|of| Some((of, of.said.computed.as_ref()?)));

@@ -86,6 +86,16 @@ fn files(folder: &PathBuf) -> Vec<PathBuf> {
     found
 }
 
+/// A copy without keys is no backup of everything: what it is for is named.
+#[test]
+fn a_plain_copy_is_verified_and_not_restored() {
+    let mut kept = kept();
+    let to = kept.desk.path("plain").display().to_string();
+    kept.desk.ok(&format!("backup {to}"));
+    let ran = kept.on_a_new_machine("plain");
+    says(&ran, &["it is a plain copy without keys", "clover verify"]);
+}
+
 #[test]
 fn a_restore_names_what_the_backup_lacks() {
     let mut kept = kept();

@@ -195,3 +195,53 @@ fn ids_are_listed_for_the_completion_of_shells() {
     assert_eq!(desk.ok("ids gate").out, "");
     assert_eq!(desk.run("ids key").code, 2);
 }
+
+/// What was registered in one experiment is not registered in another, and texts beside scores are taken in.
+#[test]
+fn entries_of_another_experiment_are_not_counted() {
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
+    desk.ok("experiment register exp-1 --title One --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 0.5");
+    desk.ok("experiment register exp-2 --title Two --purpose testing");
+    let asked = "guide --want value --have scores,labels,texts --json --experiment";
+    let taken = |desk: &mut Desk, id: &str, part: &str| {
+        let guide = desk.ok(&format!("{asked} {id}")).json();
+        let steps = guide["data"]["steps"].as_array().unwrap().clone();
+        let mut all = steps.iter();
+        let found = all.find(|of| of["command"].as_str().unwrap().starts_with(part));
+        found.unwrap_or_else(|| panic!("{part}: {guide:#}"))["taken"].clone()
+    };
+    let design = "clover label design new calib";
+    assert_eq!(taken(&mut desk, "exp-1", design), true);
+    assert_eq!(taken(&mut desk, "exp-2", design), false);
+    assert_eq!(
+        taken(&mut desk, "exp-2", "clover experiment register"),
+        true
+    );
+    assert_eq!(taken(&mut desk, "exp-2", "clover import rows"), false);
+}
+
+/// Of two judges whose labels stand beside their scores, both score before the first label is read.
+#[test]
+fn two_judges_score_before_the_first_label() {
+    let mut desk = Desk::new();
+    let row = |score: &str| {
+        format!("{{\"prompt_id\":\"p1\",\"judge_score\":{score},\"oracle_label\":0.5}}\n")
+    };
+    for (name, score) in [
+        ("one_responses.jsonl", "0.4"),
+        ("two_responses.jsonl", "0.6"),
+    ] {
+        desk.file(name, &row(score));
+    }
+    let guide = desk.ok(
+        "guide --want best --have scores,labels --judges several --scores one_responses.jsonl --scores two_responses.jsonl --json",
+    );
+    let all = commands(&guide.json());
+    let first_label = all.iter().position(|of| of.contains("--labels")).unwrap();
+    let scored =
+        |at: &usize| all[*at].starts_with("clover import cje") && !all[*at].contains("--labels");
+    let scores: Vec<usize> = (0..all.len()).filter(scored).collect();
+    assert!(scores.len() == 2 && scores[1] < first_label, "{all:#?}");
+}

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Desk;
+use super::claims;
 use crate::support::iterated;
 
 const ROWS: usize = 60;
@@ -350,4 +351,66 @@ fn labels_of_a_compromised_key_name_no_better_judge() {
     assert!(text.contains("from its compromise on"), "{text}");
     assert_eq!(on_record(&mut desk), 0);
     desk.ok("verify --recompute");
+}
+
+/// The template of a comparison needs nothing else: no digest, no other plan.
+#[test]
+fn a_plan_of_its_own_names_a_comparison() {
+    let mut desk = desk();
+    let text = desk.ok("prereg new --template compare").out;
+    let fill = |line: &str| {
+        let Some((field, _)) = line.split_once("# FILL:") else {
+            return line.to_owned();
+        };
+        let value = match field.trim().trim_start_matches("- ").trim_end_matches(':') {
+            "manifest" => "cmp",
+            "experiment" => "arena",
+            "first" => "flat",
+            "second" => "good",
+            _ => "one judge agrees better",
+        };
+        format!("{}: {value}", field.trim_end().trim_end_matches(':'))
+    };
+    let text: String = text.lines().map(|line| fill(line) + "\n").collect();
+    desk.file("cmp.yaml", &text);
+    for (from, to, said) in [
+        ("second: good", "second: flat", "two judges"),
+        (
+            "    - first: flat\n      second: good",
+            "    []",
+            "at least one pair",
+        ),
+    ] {
+        desk.file("wrong.yaml", &text.replace(from, to));
+        let ran = desk.run("prereg check wrong.yaml");
+        assert!(
+            ran.code != 0 && (ran.out.clone() + &ran.err).contains(said),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
+    }
+    desk.ok("prereg sign cmp.yaml");
+    desk.ok("report experiment arena -o open.md");
+    let plain = |name: &str, desk: &Desk| {
+        let text = std::fs::read_to_string(desk.at.join(name)).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let open = plain("open.md", &desk);
+    assert!(open.contains("comparisons of judges; without an end: 1"), "{open}");
+    labelled(&mut desk);
+    let said = desk.ok("judge compare good flat --json").json();
+    assert_eq!(said["data"]["plan"], "cmp", "{said:#}");
+    assert_eq!(said["data"]["answer"]["may_be_claimed"], true, "{said:#}");
+    desk.ok("report experiment arena -o report.md");
+    let report = plain("report.md", &desk);
+    for part in [
+        "comparisons of judges; without an end: 0",
+        "Comparisons of judges",
+        "was named by plans",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    desk.ok("verify");
+    claims::holds(&mut desk);
 }

@@ -218,8 +218,8 @@ fn a_wrong_number_or_day_has_its_message() {
         Mistake {
             line: "experiment split exp-1 --seed 1 --t1 15.03.2026 --t2 2026-04-01",
             code: 2,
-            first: "usage: \"15.03.2026\" is no time: expected a day such as 2026-11-20, in UTC, or 2026-11-20T10:00:00Z",
-            next: "date -u +%Y-%m-%dT%H:%M:%SZ",
+            first: "usage: \"15.03.2026\" is no time: this day is written 2026-03-15",
+            next: "the same command with 2026-03-15",
         },
         Mistake {
             line: "family open quarter --method spend --alpha 5 --members 2 --membership all",

@@ -111,6 +111,7 @@ mod unscored;
 mod verbs;
 mod ways_on;
 mod widths;
+mod wrong_turns;
 
 use std::ffi::OsString;
 use std::io::Cursor;

@@ -23,6 +23,7 @@ fn filled(desk: &mut Desk, template: &str, id: &str) -> String {
                 Digest::sha256(name.as_bytes()).to_hex()
             }
             "family" => "primary".to_owned(),
+            "second" => "another".to_owned(),
             "alpha_micro" => "50000 ".to_owned(),
             _ => "something".to_owned(),
         };

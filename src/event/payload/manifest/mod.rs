@@ -35,10 +35,12 @@ pub use design::Slice;
 pub use design::SliceCondition;
 pub use design::SliceFamily;
 pub use plan::AuditedEnvironment;
+pub use plan::ComparePlan;
 pub use plan::ConfirmSeparation;
 pub use plan::ConfirmTest;
 pub use plan::EditAxis;
 pub use plan::IterationPlan;
+pub use plan::JudgePair;
 pub use plan::LossWeights;
 pub use plan::Profile;
 pub use plan::SequentialPlan;
@@ -87,6 +89,8 @@ pub const PLAN_LABEL: &str = "clover/plan/v1";
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Template {
+    /// Two judges on the same labels.
+    Compare,
     /// A sequential test of a candidate.
     Gate,
     /// An iteration of a rubric.
@@ -101,7 +105,8 @@ pub enum Template {
 
 impl Template {
     /// Every template.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Compare,
         Self::Gate,
         Self::Iteration,
         Self::Sgd,
@@ -112,6 +117,7 @@ impl Template {
     /// The word in manifests and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Compare => "compare",
             Self::Gate => "gate",
             Self::Iteration => "iteration",
             Self::Sgd => "sgd",
@@ -123,6 +129,7 @@ impl Template {
     /// Sections that it needs beyond those that every manifest has.
     pub fn needs(self) -> &'static [&'static str] {
         match self {
+            Self::Compare => &["compare"],
             Self::Gate => &["arms", "data", "estimand", "metric", "multiplicity", "test"],
             Self::Iteration => &["iteration"],
             Self::Sgd => &["sgd"],
@@ -133,7 +140,8 @@ impl Template {
 }
 
 /// Sections that belong to one template alone.
-pub const OWNED: [(&str, Template); 5] = [
+pub const OWNED: [(&str, Template); 6] = [
+    ("compare", Template::Compare),
     ("iteration", Template::Iteration),
     ("sgd", Template::Sgd),
     ("test", Template::Gate),
@@ -155,6 +163,9 @@ pub struct Manifest {
     /// What is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arms: Option<Vec<Arm>>,
+    /// Comparisons of judges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<ComparePlan>,
     /// The confirm set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataBinding>,
@@ -271,6 +282,7 @@ impl Manifest {
     pub fn has(&self, section: &str) -> bool {
         match section {
             "arms" => self.arms.is_some(),
+            "compare" => self.compare.is_some(),
             "data" => self.data.is_some(),
             "estimand" => self.estimand.is_some(),
             "iteration" => self.iteration.is_some(),

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::id::EnvironmentId;
 use crate::id::FamilyId;
+use crate::id::JudgeId;
 use crate::id::PatchFamilyId;
 use crate::id::Root;
 use crate::payload::environment::EnvironmentScope;
@@ -46,6 +47,26 @@ impl AuditedEnvironment {
             window: self.window,
         })
     }
+}
+
+/// Two judges that are held against the same labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JudgePair {
+    /// One judge.
+    pub first: JudgeId,
+    /// The other.
+    pub second: JudgeId,
+}
+
+/// Comparisons of judges, named before the first label for calibration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparePlan {
+    /// Pairs of judges, each once; at least one.
+    pub pairs: Vec<JudgePair>,
 }
 
 /// Audits of a calibrated judge in other environments.
