@@ -307,7 +307,7 @@ shapes! {
     "sgd approve": sgd::SgdRunShown;
     "sgd open": sgd::SgdRunShown;
     "sgd plan": sgd::SgdPlanned;
-    "sgd promote": StandsAnd<gate::steps::PromotedCandidate> | Bodies;
+    "sgd promote": sgd::promotion::SgdPromotionShown;
     "sgd run": sgd::SgdRunShown;
     "sgd sample": sgd::SgdSample;
     "sgd show": sgd::SgdRunShown | sgd::SgdPromptShown;

@@ -2,6 +2,7 @@
 
 mod agents;
 mod open;
+mod promote;
 mod refusals;
 
 use std::path::PathBuf;
@@ -10,8 +11,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
-use crate::cli::submit;
-use crate::event::id::ManifestId;
 use crate::event::id::RunId;
 use crate::event::payload::sgd_steps::SgdWord;
 use crate::ground::ambient;
@@ -19,14 +18,12 @@ use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::SgdError;
 use crate::session::sgd::found;
-use crate::session::sgd::promote;
 use crate::session::sgd::running;
 use crate::session::sgd::running::SgdPause;
 use crate::session::sgd::running::SgdRunning;
 use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
-use crate::view::gate::steps;
 use crate::view::sgd as views;
 use crate::workflow::sgd::course::SgdCourse;
 use crate::workflow::sgd::sample;
@@ -70,9 +67,13 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover sgd test tune-1"
     )]
     Test(TestArgs),
-    /// Promote the checkpoint on decided gates that held it against prompt 0 on the rows kept for confirm
-    #[command(after_help = "Example:\n  clover sgd promote tune-1 --gate m-1")]
-    Promote(SgdPromoteArgs),
+    /// Plan the gate of the checkpoint; once the plan is signed, score confirm, decide and promote
+    #[command(
+        override_usage = "clover sgd promote RUN [OPTIONS] [-- JUDGE COMMAND]",
+        after_help = "Exit 6: the gate says no. Exit 12: a plan waits for a signature, or nothing is decided.\n\n\
+                      Example:\n  clover sgd promote tune-1"
+    )]
+    Promote(promote::SgdPromoteArgs),
     /// End a run by a person's word; its test is not read
     #[command(after_help = "Example:\n  clover sgd stop tune-1")]
     Stop(SgdStopArgs),
@@ -138,18 +139,6 @@ pub(super) struct TestArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SgdPromoteArgs {
-    /// The run
-    pub run: String,
-    /// A decided gate; may be given again
-    #[arg(long, value_name = "GATE")]
-    pub gate: Vec<String>,
-    /// Print the canonical unsigned body and append nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-#[derive(Debug, clap::Args)]
 pub(super) struct SgdStopArgs {
     /// The run
     pub run: String,
@@ -168,7 +157,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Show(args) => show(ctx, args),
         Verb::Approve(args) => approve(ctx, args),
         Verb::Test(args) => read_test(ctx, args),
-        Verb::Promote(args) => promote(ctx, args),
+        Verb::Promote(args) => promote::run(ctx, args),
         Verb::Stop(args) => stop(ctx, args),
     }
 }
@@ -262,31 +251,6 @@ fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
         .with_custodian(args.custodian.as_ref());
     test::read(&mut bench, ports)?;
     shown(&bench)
-}
-
-fn promote(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
-    let ids: Vec<ManifestId> = args
-        .gate
-        .iter()
-        .map(|id| {
-            let wrong = |error| {
-                let message = format!("--gate {id:?}: {error}");
-                CliError::usage(message, "clover gate list")
-            };
-            id.parse().map_err(wrong)
-        })
-        .collect::<Result<_, _>>()?;
-    let id = run_id(&args.run)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let run = found(ledger.state(), &id)
-        .map_err(SessionError::from)?
-        .clone();
-    let step = promote::promote(&mut ctx.ports(), &ledger, &run, &ids)?;
-    let answer = submit::gate_step(ctx, &mut ledger, &step, args.dry_run)?;
-    match ids.first() {
-        Some(first) if !args.dry_run => Ok(steps::promoted(answer, first, &step.terms)),
-        _ => Ok(answer),
-    }
 }
 
 fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {

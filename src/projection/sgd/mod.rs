@@ -1,6 +1,7 @@
 //! Runs that lower the loss of a judge's prompt: rows, scores, losses, steps, and what is due. The rule `sgd` reads it.
 
 pub mod due;
+pub mod gate;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -121,6 +122,8 @@ pub struct SgdRun {
     pub best_scores: RowScores,
     /// The checkpoint.
     pub checkpoint: Option<SgdCheckpointSelected>,
+    /// Scores of confirm, by prompt.
+    pub confirm: BTreeMap<Digest, RowScores>,
     /// How it ended.
     pub end: Option<SgdEnd>,
     /// The experiment.
@@ -191,6 +194,7 @@ impl SgdRuns {
             base_loss: None,
             best_scores: Vec::new(),
             checkpoint: None,
+            confirm: BTreeMap::new(),
             end: None,
             experiment: experiment.clone(),
             rows: BTreeMap::new(),
@@ -284,6 +288,10 @@ impl SgdRun {
                     }
                 }
             }
+            SgdPart::Confirm => {
+                let of = self.confirm.entry(said.prompt_digest).or_default();
+                of.extend_from_slice(&said.scores);
+            }
             SgdPart::Test => {
                 let of = self.test.entry(said.prompt_digest).or_default();
                 of.extend_from_slice(&said.scores);
@@ -326,7 +334,7 @@ impl SgdRun {
                 (SgdPart::Batch, Some(step)) => step.train = Some(said.loss),
                 (SgdPart::Val, Some(step)) => step.val = Some(said.loss),
                 (SgdPart::Val, None) => self.val_loss = Some(said.loss),
-                (SgdPart::Batch, None) | (SgdPart::Test, _) => {}
+                (SgdPart::Batch, None) | (SgdPart::Confirm | SgdPart::Test, _) => {}
             },
             Payload::SgdBatchDrawn(said) => self.steps.push(SgdStep {
                 batch: Some(*said.clone()),

@@ -89,6 +89,7 @@ mod secrets;
 mod seen;
 mod sequential;
 mod sgd;
+mod sgd_promotion;
 mod shipped;
 mod signed;
 mod simulate;

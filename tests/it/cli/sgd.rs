@@ -30,7 +30,7 @@ fn page() -> String {
 }
 
 /// A desk with labelled rows and the prompt of the page.
-fn desk(rows: u64, seed: u64) -> Desk {
+pub(super) fn desk(rows: u64, seed: u64) -> Desk {
     let mut desk = Desk::new();
     let text = blocks(&page(), "text").remove(0);
     desk.file("judge.md", &text);

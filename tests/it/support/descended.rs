@@ -27,7 +27,9 @@ use clover::num::Micro;
 use clover::projection::sgd::SgdRun;
 use clover::projection::sgd::SgdRuns;
 use clover::projection::sgd::due::SgdDue;
+use clover::projection::sgd::rules::beacon_of;
 use clover::projection::sgd::rules::part_root;
+use clover::projection::sgd::rules::parts_seed;
 use clover::projection::sgd::rules::seed_of;
 use clover::prompt::JudgePrompt;
 use clover::prompt::Lexicon;
@@ -106,14 +108,15 @@ pub fn opened(
     let first = state.fold::<SgdRuns>().first_of(of);
     let through = first.map_or(ledger.size() - 1, |first| first.said.through_seq.value());
     let all = rows::labelled(ledger, (of, through), SgdTarget::Mean).unwrap();
-    let parts = rows::parts(all, seed_of(state, of, "").unwrap());
+    let beacon = beacon_of(state, of, Some(ledger.seen()));
+    let parts = rows::parts(all, parts_seed(state, of, beacon).unwrap());
     let prompt = prompt();
     let root = |split| part_root(&parts[&split]);
-    let said = json!({
+    let mut said = json!({
         "agents": "aggregate", "build": "clover 0.1.0", "judge": "sim", "key": signer(agents).id(),
         "lexicon": Lexicon::built_in().digest(), "model": "aggregate/1",
         "prompt": String::from_utf8(prompt.to_json()).unwrap(), "prompt_digest": prompt.digest(), "run": run,
-        "seed": seed_of(state, of, run).unwrap(),
+        "seed": seed_of(state, of, (beacon, run)).unwrap(),
         "splits": {
             "confirm": root(SgdSplit::Confirm), "test": root(SgdSplit::Test), "train": root(SgdSplit::Train),
             "val": root(SgdSplit::Val),
@@ -126,6 +129,9 @@ pub fn opened(
         },
         "through_seq": through,
     });
+    if let Some(beacon) = beacon {
+        said["beacon"] = json!({"root": beacon.root, "size": beacon.size});
+    }
     planned::payload("sgd.opened", &said)
 }
 
@@ -227,7 +233,7 @@ pub fn next(ledger: &Ledger, (of, run): (&ExperimentId, &str)) -> Option<Payload
         SgdDue::Rows(split) => {
             let through = (of, run.said.through_seq.value());
             let all = rows::labelled(ledger, through, run.said.terms.target).unwrap();
-            let parts = rows::parts(all, seed_of(state, of, "").unwrap());
+            let parts = rows::parts(all, parts_seed(state, of, None).unwrap());
             SgdRowsListed {
                 first: count(0),
                 rows: parts[&split].clone(),

@@ -1,5 +1,7 @@
 //! Runs that lower the loss of a judge's prompt: how one stands, its curves, what was rejected, and every run.
 
+pub mod promotion;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
