@@ -305,9 +305,14 @@ shapes! {
     "seal label": Stands | Bodies;
     "seal reveal": StandsAnd<label::LabelValue>;
     "sgd approve": sgd::SgdRunShown;
+    "sgd export": sgd::prompts::SgdExported;
     "sgd open": sgd::SgdRunShown;
     "sgd plan": sgd::SgdPlanned;
     "sgd promote": sgd::promotion::SgdPromotionShown;
+    "sgd prompt check": sgd::prompts::SgdPromptChecked;
+    "sgd prompt diff": sgd::prompts::SgdPromptDiff;
+    "sgd prompt log": sgd::prompts::SgdPromptLog;
+    "sgd prompt show": sgd::SgdPromptShown;
     "sgd run": sgd::SgdRunShown;
     "sgd sample": sgd::SgdSample;
     "sgd show": sgd::SgdRunShown | sgd::SgdPromptShown;

@@ -83,7 +83,9 @@ def opened_problem(state, e):
 
 def promotion_problem(state, e):
     """A prompt of a run is promoted as its checkpoint, on gates that hold it against prompt 0 on the confirm clusters."""
-    first = None
+    first = text_problem(state, e) if state.asks("sgd_gate") else None
+    if first:
+        return first
     for name, run in sorted(state.descents.items()):
         left = [step.committed["new_digest"] for step in run.steps if step.committed and "attempt" in step.committed]
         if e.data["candidate_digest"] not in left:
@@ -94,6 +96,17 @@ def promotion_problem(state, e):
             return None
         first = first or problem
     return first
+
+
+def text_problem(state, e):
+    """A prompt that a step of a run left is promoted by its own digest, and not by that of its text."""
+    for name, run in sorted(state.descents.items()):
+        for digest, prompt in prompts(run).items():
+            text = sgd_patch.rendered(prompt["sections"])
+            texts = [sha256(of.encode("utf-8")).hex() for of in (text, text + "\n")]
+            if digest != run.data["prompt_digest"] and e.data["candidate_digest"] in texts:
+                return "%s, the prompt that %s left" % (digest, name), "%s, of its text" % e.data["candidate_digest"]
+    return None
 
 
 def promoted_problem(state, e, name, run):

@@ -3,6 +3,7 @@
 mod agents;
 mod open;
 mod promote;
+mod prompts;
 mod refusals;
 
 use std::path::PathBuf;
@@ -25,7 +26,6 @@ use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::sgd as views;
-use crate::workflow::sgd::course::SgdCourse;
 use crate::workflow::sgd::sample;
 
 #[derive(Debug, clap::Subcommand)]
@@ -74,6 +74,12 @@ pub(super) enum Verb {
                       Example:\n  clover sgd promote tune-1"
     )]
     Promote(promote::SgdPromoteArgs),
+    /// Prompts of a run: one, what two differ by, how each came about; what a file holds
+    #[command(subcommand)]
+    Prompt(prompts::PromptVerb),
+    /// Write a run as a git repository with a commit for each step
+    #[command(after_help = "Example:\n  clover sgd export tune-1 --git tune-1.git")]
+    Export(prompts::ExportArgs),
     /// End a run by a person's word; its test is not read
     #[command(after_help = "Example:\n  clover sgd stop tune-1")]
     Stop(SgdStopArgs),
@@ -125,6 +131,9 @@ pub(super) struct ApproveArgs {
     /// Refuse it
     #[arg(long)]
     pub refuse: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -158,6 +167,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Approve(args) => approve(ctx, args),
         Verb::Test(args) => read_test(ctx, args),
         Verb::Promote(args) => promote::run(ctx, args),
+        Verb::Prompt(verb) => prompts::run(ctx, verb),
+        Verb::Export(args) => prompts::export(ctx, args),
         Verb::Stop(args) => stop(ctx, args),
     }
 }
@@ -217,12 +228,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let Some(place) = args.prompt else {
         return Ok(views::run(run));
     };
-    let none = || {
-        let message = format!("run {id} has no prompt at place {place}");
-        CliError::not_found(message, format!("clover sgd show {id}"))
-    };
-    let course = SgdCourse::of(run).map_err(|_| none())?;
-    let prompt = course.prompt_at(place).map_err(|_| none())?;
+    let prompt = prompts::at_place(run, place)?;
     Ok(views::prompt(run, place, prompt.digest(), prompt.render()))
 }
 
@@ -235,6 +241,19 @@ fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
     };
     let run = bench.run().map_err(SessionError::from)?;
     let proposal = running::waiting(run).map(|of| of.patch.as_str().to_owned());
+    if let Some(proposal) = &proposal {
+        let verb = if args.refuse { "refuse" } else { "approve" };
+        let question = format!(
+            "{verb} this patch, for good:\n{}\n",
+            views::diff_of(proposal)
+        );
+        let again = format!(
+            "clover sgd approve {}{}",
+            crate::ground::shell::word(&args.run),
+            if args.refuse { " --refuse" } else { "" }
+        );
+        ctx.confirm(&question, args.yes, &again)?;
+    }
     running::spoken(&mut bench, &mut ctx.ports(), word)?;
     let mut view = shown(&bench)?;
     if let Some(proposal) = proposal {

@@ -32,7 +32,12 @@ pub(in crate::cli) struct SgdPromoteArgs {
     #[arg(long, value_name = "ID")]
     pub family: Option<String>,
     /// Error rate of a family of its own
-    #[arg(long, value_name = "A", default_value = "0.05", conflicts_with = "family")]
+    #[arg(
+        long,
+        value_name = "A",
+        default_value = "0.05",
+        conflicts_with = "family"
+    )]
     pub alpha: String,
     /// Do not ask before confirm is scored
     #[arg(long)]
@@ -50,9 +55,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliE
     let due = promote::due(bench.ledger.state(), &run).map_err(SessionError::from)?;
     match due {
         PromotionDue::Plan => plan(ctx, args, &mut bench),
-        PromotionDue::Countersignature(id) => {
-            Ok(views::unsigned(bench.ledger.state(), &run, &id))
-        }
+        PromotionDue::Countersignature(id) => Ok(views::unsigned(bench.ledger.state(), &run, &id)),
         PromotionDue::Decision(id) => decide(ctx, args, &mut bench, &id),
         PromotionDue::Promotion(id, outcome) => promotion(ctx, &mut bench, &id, outcome),
     }
@@ -60,7 +63,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliE
 
 fn alpha(text: &str) -> Result<Micro, CliError> {
     let wrong = || {
-        let message = format!("--alpha {text}: expected a number above 0 and below 1, such as 0.05");
+        let message =
+            format!("--alpha {text}: expected a number above 0 and below 1, such as 0.05");
         CliError::usage(message, HELP)
     };
     match Micro::parse(text) {
@@ -69,11 +73,7 @@ fn alpha(text: &str) -> Result<Micro, CliError> {
     }
 }
 
-fn plan(
-    ctx: &mut Ctx<'_>,
-    args: &SgdPromoteArgs,
-    bench: &mut SgdBench,
-) -> Result<View, CliError> {
+fn plan(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs, bench: &mut SgdBench) -> Result<View, CliError> {
     let family = args.family.as_deref().map(|id| {
         let found = id.parse::<FamilyId>();
         found.map_err(|error| CliError::usage(format!("--family {id:?}: {error}"), HELP))

@@ -47,7 +47,9 @@ impl From<SgdError> for CliError {
                 "clover judge ask --help",
             ),
             SgdError::SimulatedJudge(_) => Self::usage(message, "the same command without --"),
-            SgdError::Prompt(_) => Self::usage(message, "clover sgd open --help"),
+            SgdError::Prompt(_) | SgdError::Terms(_) => {
+                Self::usage(message, "clover sgd open --help")
+            }
             SgdError::Taken(_) => Self::refused(message, "clover sgd status"),
         }
     }

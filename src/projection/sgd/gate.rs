@@ -205,7 +205,10 @@ pub(super) fn check_claim(
         && metric.direction == MetricDirection::Increase;
     let expected = "one value of a cluster from 0 to 1, more is better";
     ensure!(is_whole, expected, "another scale");
-    let margin = manifest.test.as_ref().map(|of| of.null_margin_micro.value());
+    let margin = manifest
+        .test
+        .as_ref()
+        .map(|of| of.null_margin_micro.value());
     let claims = manifest.hypothesis.kind == HypothesisKind::Promote;
     let claims = claims && margin.is_some_and(|margin| margin >= 0);
     let expected = "a claim to promote with a margin of 0 or more";

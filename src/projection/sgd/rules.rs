@@ -2,8 +2,6 @@
 //! the rows that were committed before the first; test is read once. What follows from numbers and texts, `workflow` asks.
 
 use clover_event::Payload;
-use clover_event::SeenCheckpoint;
-use clover_event::id::ExperimentId;
 use clover_event::id::Root;
 use clover_event::payload::Role;
 use clover_event::payload::decision::PromotionIssued;
@@ -18,6 +16,7 @@ use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdRowsListed;
 use clover_event::payload::sgd::SgdScored;
 use clover_event::payload::sgd::SgdSplit;
+use clover_event::payload::sgd::SgdTerms;
 use clover_event::payload::sgd::SgdTestRead;
 use clover_event::payload::sgd_steps::BATCH_MAX;
 use clover_event::payload::sgd_steps::SgdEnd;
@@ -41,10 +40,11 @@ use clover_num::Count;
 
 use super::SgdRun;
 use super::SgdRuns;
+use super::draws::beacon_of;
+use super::draws::seed_of;
 use super::due;
 use super::gate;
 use super::run_of;
-use crate::beacons::Beacons;
 use crate::judges::Judges;
 use crate::manifests::Manifests;
 use crate::splits::member_leaf_of;
@@ -79,58 +79,17 @@ pub fn part_root(rows: &[SgdRow]) -> PartRoot {
     }
 }
 
-/// The seed of everything that is drawn in an experiment's runs: of parts where no run is named, else of its batches. From
-/// rulebook 27 on a checkpoint above the newest label salts it, so that nobody who names rows knows where they fall.
-pub fn seed_of(
-    state: &State,
-    experiment: &ExperimentId,
-    (beacon, run): (Option<DrawnFrom>, &str),
-) -> Option<Digest> {
-    let registered = state.fold::<SgdRuns>().experiments.get(experiment)?;
-    let mut bytes = match beacon {
-        None => b"clover/sgd/seed/v1\0".to_vec(),
-        Some(_) => b"clover/sgd/seed/v2\0".to_vec(),
-    };
-    bytes.extend_from_slice(registered.0.as_bytes());
-    if let Some(beacon) = beacon {
-        bytes.extend_from_slice(beacon.root.0.as_bytes());
-    }
-    bytes.extend_from_slice(run.as_bytes());
-    Some(Digest::sha256(&bytes))
-}
-
-/// The checkpoint that salts the draws of a run that is opened now by an entry that names `seen`.
-pub fn beacon_of(
-    state: &State,
-    experiment: &ExperimentId,
-    seen: Option<SeenCheckpoint>,
-) -> Option<DrawnFrom> {
-    let is_salted = state.asks(Question::SaltedRows);
-    let beacons = state.fold::<Beacons>();
-    is_salted
-        .then(|| beacons.above_labels(experiment, seen))
-        .flatten()
-}
-
-/// The seed of the parts of an experiment's rows: that of its first run, once one was opened.
-pub fn parts_seed(
-    state: &State,
-    experiment: &ExperimentId,
-    beacon: Option<DrawnFrom>,
-) -> Option<Digest> {
-    let first = state.fold::<SgdRuns>().first_of(experiment);
-    let beacon = first.map_or(beacon, |first| first.said.beacon);
-    seed_of(state, experiment, (beacon, ""))
-}
-
 fn within(what: &str, found: u64, (least, most): (u64, u64)) -> RuleAnswer {
     let expected = format!("{what} from {least} to {most}");
     ensure!((least..=most).contains(&found), expected, found.to_string());
     Ok(())
 }
 
-fn check_terms(said: &SgdOpened) -> RuleAnswer {
-    let terms = &said.terms;
+/// Whether constants are ones that a run may have, whatever their schedule.
+///
+/// # Errors
+/// The first that is none.
+pub fn check_terms(terms: &SgdTerms) -> RuleAnswer {
     within("repeats", terms.repeats.value(), (1, REPEATS_MAX as u64))?;
     within("steps", terms.steps.value(), (1, STEPS_MAX))?;
     within("batch", terms.batch.value(), (3, BATCH_MAX as u64))?;
@@ -247,7 +206,7 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
         let is_same = first.said.splits == said.splits;
         ensure!(is_same, expected, "others");
     }
-    check_terms(said)
+    check_terms(&said.terms)
 }
 
 /// Rows go on where the part stands, in order, and are those that were committed.
@@ -461,8 +420,7 @@ fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     let expected = format!("the experiment of {name}, {}", run.experiment);
     let found = experiment.map_or("none", |of| of.as_str());
     ensure!(experiment == Some(&run.experiment), expected, found);
-    let is_confirm =
-        matches!(payload, Payload::SgdScored(said) if said.part == SgdPart::Confirm);
+    let is_confirm = matches!(payload, Payload::SgdScored(said) if said.part == SgdPart::Confirm);
     let due = run.due();
     if due.is_none() && !is_confirm {
         return unmet(format!("a run that is open, as {name} is not"), "its end");
@@ -586,8 +544,9 @@ impl Rule for SgdRule {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let answer = match &event.event.payload {
             Payload::SgdOpened(said) => check_opened(state, event, said),
-            Payload::ScoreRecorded(said) => check_judged(state, event)
-                .and_then(|()| gate::check_agreement(state, event, said)),
+            Payload::ScoreRecorded(said) => {
+                check_judged(state, event).and_then(|()| gate::check_agreement(state, event, said))
+            }
             Payload::LabelRecorded(_) | Payload::LabelSealed(_) => check_judged(state, event),
             Payload::PromotionIssued(said) => check_promotion(state, said),
             payload if run_of(payload).is_some() => check_in_run(state, event),

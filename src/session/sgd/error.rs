@@ -107,6 +107,9 @@ pub enum SgdError {
     /// The checkpoint is prompt 0.
     #[error("run {0}: its checkpoint is prompt 0, and there is nothing to promote")]
     Unchanged(RunId),
+    /// A constant is none that a run may have.
+    #[error("expected {}, found {}", .0.expected, .0.found)]
+    Terms(Box<Unmet>),
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),

@@ -28,11 +28,11 @@ use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::judges::Judges;
 use clover_projection::sgd::SgdRuns;
+use clover_projection::sgd::draws::beacon_of;
+use clover_projection::sgd::draws::parts_seed;
+use clover_projection::sgd::draws::seed_of;
 use clover_projection::sgd::due::LISTED;
-use clover_projection::sgd::rules::beacon_of;
 use clover_projection::sgd::rules::part_root;
-use clover_projection::sgd::rules::parts_seed;
-use clover_projection::sgd::rules::seed_of;
 use clover_prompt::JudgePrompt;
 use clover_prompt::Lexicon;
 use clover_rubric::evidence;
@@ -40,6 +40,7 @@ use clover_rubric::extract;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::judge::simulated;
 use clover_workflow::sgd::rows;
+use clover_workflow::sgd::rule;
 
 use crate::append;
 use crate::error::SessionError;
@@ -115,6 +116,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         target: first.map_or(request.terms.target, |first| first.terms.target),
         ..request.terms.clone()
     };
+    rule::check_terms(&terms).map_err(|unmet| SgdError::Terms(Box::new(unmet)))?;
     let all = rows::labelled(ledger, (experiment, through), terms.target)?;
     // Whoever opens it names the checkpoint at the head, where no entry named one above its labels.
     let beacon = beacon_of(state, experiment, Some(ledger.seen()));

@@ -169,11 +169,17 @@ pub fn plan(
     let metric = gate::metric_digest(run);
     let metric = metric.ok_or_else(|| SgdError::NoRun(name.clone()))?;
     let state = ledger.state();
-    if !state.fold::<SgdRuns>().experiments.contains_key(&experiment) {
+    if !state
+        .fold::<SgdRuns>()
+        .experiments
+        .contains_key(&experiment)
+    {
         let said = ExperimentRegistered {
             judges: None,
             policies: None,
-            purpose: text(&format!("Hold the checkpoint of run {name} against prompt 0")),
+            purpose: text(&format!(
+                "Hold the checkpoint of run {name} against prompt 0"
+            )),
             title: text(&format!("Confirm of run {name}")),
         };
         let command = Command::new(said, Some(experiment.clone()));

@@ -1,6 +1,7 @@
 //! Runs that lower the loss of a judge's prompt: how one stands, its curves, what was rejected, and every run.
 
 pub mod promotion;
+pub mod prompts;
 
 use std::collections::BTreeMap;
 
@@ -486,6 +487,13 @@ pub fn ran(of: &SgdRun, pause: SgdPause) -> View {
     view
 }
 
+/// The diff of a proposal alone.
+pub fn diff_of(patch: &str) -> String {
+    let members: serde_json::Value = serde_json::from_str(patch).unwrap_or_default();
+    let diff = members["patch"]["diff"].as_str();
+    diff.unwrap_or_default().to_owned()
+}
+
 /// The diff of a proposal, and why it is proposed; whoever approves reads it first.
 pub fn proposal(view: &mut View, patch: &str) {
     let members: serde_json::Value = serde_json::from_str(patch).unwrap_or_default();
@@ -495,7 +503,7 @@ pub fn proposal(view: &mut View, patch: &str) {
         "Why it is proposed: {}",
         text(&members["rationale"])
     ));
-    view.source(text(&members["patch"]["diff"]));
+    view.source(diff_of(patch));
 }
 
 /// The prompt of a run at a place.

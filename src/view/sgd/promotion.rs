@@ -106,7 +106,10 @@ pub fn planned(state: &State, run: &SgdRun, plan: &PromotionPlan, file: &Path) -
     pairs(&mut view, &facts);
     view.pairs([
         ("plan", shown.clone()),
-        ("alpha", format!("{} of {}", plan.share.alpha, plan.share.family)),
+        (
+            "alpha",
+            format!("{} of {}", plan.share.alpha, plan.share.family),
+        ),
     ]);
     view.sentence(
         "Nothing of confirm was scored yet. Read the plan; once it is signed, promote scores confirm once, under both prompts.",

@@ -29,7 +29,7 @@ use clover_num::Finite;
 use clover_projection::sgd::RowScores;
 use clover_projection::sgd::SgdRun;
 use clover_projection::sgd::SgdStep;
-use clover_projection::sgd::rules::parts_seed;
+use clover_projection::sgd::draws::parts_seed;
 use clover_projection::sgd::rules::rows_root;
 use clover_prompt::Gradient;
 use clover_prompt::JudgePrompt;

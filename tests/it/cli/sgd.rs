@@ -306,7 +306,13 @@ fn a_person_sees_the_patch_that_waits() {
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    let approved = desk.ok("sgd approve one").out;
+    // Nobody is there to answer, and nothing was said.
+    desk.refused(
+        &["sgd", "approve", "one"],
+        2,
+        &["+You must always", "--yes"],
+    );
+    let approved = desk.ok("sgd approve one --yes").out;
     assert!(approved.contains("+You must always"), "{approved}");
     let ran = desk.words(&run);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

@@ -26,11 +26,11 @@ use clover::num::Count;
 use clover::num::Micro;
 use clover::projection::sgd::SgdRun;
 use clover::projection::sgd::SgdRuns;
+use clover::projection::sgd::draws::beacon_of;
+use clover::projection::sgd::draws::parts_seed;
+use clover::projection::sgd::draws::seed_of;
 use clover::projection::sgd::due::SgdDue;
-use clover::projection::sgd::rules::beacon_of;
 use clover::projection::sgd::rules::part_root;
-use clover::projection::sgd::rules::parts_seed;
-use clover::projection::sgd::rules::seed_of;
 use clover::prompt::JudgePrompt;
 use clover::prompt::Lexicon;
 use clover::prompt::Proposal;
@@ -50,6 +50,8 @@ use super::signer;
 
 /// The run.
 pub const RUN: &str = "descent-1";
+/// A run whose steps make its prompt better.
+pub const BETTER: &str = "descent-better";
 /// The byte of the agents' key.
 pub const AGENTS: u8 = 62;
 /// Rows of the experiment.
@@ -135,10 +137,11 @@ pub fn opened(
     planned::payload("sgd.opened", &said)
 }
 
-/// Scores of rows: near their targets under prompt 0, and the other way round under every other.
+/// Scores of rows: near their targets under prompt 0, and the other way round under every other; of the better run the other
+/// way about.
 fn scores(run: &SgdRun, part: SgdPart, prompt: Digest) -> Vec<Vec<Micro>> {
     let (_, rows) = course::unscored(run, part, prompt);
-    let is_base = prompt == run.said.prompt_digest;
+    let is_base = (prompt == run.said.prompt_digest) != (run.said.run.as_str() == BETTER);
     let of = |target: Micro| {
         let target = target.value();
         let mean = if is_base { target } else { 1_000_000 - target };
@@ -219,6 +222,11 @@ fn scored(run: &SgdRun, part: SgdPart, prompt: Digest) -> Payload {
         step: count(step),
     }
     .into()
+}
+
+/// Scores of confirm under a prompt.
+pub fn confirmed(run: &SgdRun, prompt: Digest) -> Payload {
+    scored(run, SgdPart::Confirm, prompt)
 }
 
 /// What is said next of the run; `None` after its end.
