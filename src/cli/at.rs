@@ -82,6 +82,7 @@ pub(super) const PAST: &[&str] = &[
     "report part11",
     "report pccp",
     "report retention",
+    "report sgd",
     "report show",
     "report soc2",
     "report sr26-2",

@@ -284,6 +284,7 @@ shapes! {
     "report part11": report::documents::DocumentFacts;
     "report pccp": report::documents::DocumentFacts;
     "report retention": report::documents::DocumentFacts;
+    "report sgd": report::documents::DocumentFacts;
     "report show": report::ReportShown;
     "report soc2": report::documents::DocumentFacts;
     "report sr26-2": report::documents::DocumentFacts;

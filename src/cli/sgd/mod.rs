@@ -173,7 +173,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-fn run_id(text: &str) -> Result<RunId, CliError> {
+pub(super) fn run_id(text: &str) -> Result<RunId, CliError> {
     text.parse()
         .map_err(|error| CliError::usage(format!("run {text:?}: {error}"), "clover sgd status"))
 }

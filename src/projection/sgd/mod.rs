@@ -190,14 +190,21 @@ impl SgdRuns {
 
     fn opened(&mut self, (experiment, seq): (&ExperimentId, u64), said: &SgdOpened) {
         let known = self.by_id.entry(said.run.clone());
-        known.or_insert_with(|| SgdRun {
+        known.or_insert_with(|| SgdRun::opened(experiment.clone(), seq, said));
+    }
+}
+
+impl SgdRun {
+    /// A run as it was opened by an entry.
+    pub fn opened(experiment: ExperimentId, seq: u64, said: &SgdOpened) -> Self {
+        Self {
             base: Vec::new(),
             base_loss: None,
             best_scores: Vec::new(),
             checkpoint: None,
             confirm: BTreeMap::new(),
             end: None,
-            experiment: experiment.clone(),
+            experiment,
             rows: BTreeMap::new(),
             said: said.clone(),
             seq,
@@ -207,11 +214,9 @@ impl SgdRuns {
             test_read: None,
             train: Vec::new(),
             val_loss: None,
-        });
+        }
     }
-}
 
-impl SgdRun {
     /// Rows of a part.
     pub fn rows(&self, split: SgdSplit) -> &[SgdRow] {
         self.rows.get(&split).map_or(&[], Vec::as_slice)
@@ -323,7 +328,8 @@ impl SgdRun {
         }
     }
 
-    fn took(&mut self, payload: &Payload) {
+    /// Takes in what an event says of the run.
+    pub fn take(&mut self, payload: &Payload) {
         match payload {
             Payload::SgdRowsListed(said) => {
                 let of = self.rows.entry(said.split).or_default();
@@ -430,7 +436,7 @@ impl Fold for SgdRuns {
                 }
                 let run = run_of(payload).and_then(|run| self.by_id.get_mut(run));
                 if let Some(run) = run {
-                    run.took(payload);
+                    run.take(payload);
                 }
             }
         }

@@ -4,6 +4,7 @@
 pub mod change;
 mod course;
 pub mod coverage;
+pub mod descent;
 pub mod documents;
 mod environments;
 pub mod erasure;

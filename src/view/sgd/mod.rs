@@ -267,7 +267,7 @@ pub fn planned(plan: &SgdPlan, experiment: &ExperimentId) -> View {
     view
 }
 
-fn facts(run: &SgdRun) -> SgdRunShown {
+pub(in crate::view) fn facts(run: &SgdRun) -> SgdRunShown {
     let said = &run.said;
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
     let mut blame: BTreeMap<String, (u64, f64)> = BTreeMap::new();

@@ -83,6 +83,8 @@ fn the_walk_of_the_page_lowers_the_loss_of_test() {
     let ran = desk.words(&["sgd", "run", "tune-1"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     desk.ok("at 300 -- sgd status");
+    let replayed = desk.ok("replay tune-1").out;
+    assert!(replayed.contains(" 0 differ · 0 cannot"), "{replayed}");
 }
 
 #[test]

@@ -6,11 +6,13 @@ use clover::event::id::ExperimentId;
 use clover::event::id::ManifestId;
 use clover::event::payload::Role;
 use clover::event::payload::decision::PromotionIssued;
+use clover::ground::digest::Digest;
 use clover::projection::sgd::SgdRun;
 use clover::projection::sgd::SgdRuns;
 use clover::projection::sgd::draws::seed_of;
 use clover::projection::sgd::gate;
 use clover::workflow::gates::steps;
+use clover::workflow::sgd::course::SgdCourse;
 use serde_json::Value;
 use serde_json::json;
 
@@ -89,7 +91,7 @@ fn tell_decided(teller: &mut Teller, life: &mut Life) {
 }
 
 /// A run whose checkpoint is better, its gate as `change` plans it, and what promotes it.
-fn promoted(change: impl Fn(&mut Value)) -> (World, PromotionIssued) {
+fn promoted(change: impl Fn(&mut Value, &SgdRun)) -> (World, PromotionIssued) {
     let mut teller = begun(27);
     let releaser = key_added(&signer(PAUL), "Paul", true, &[Role::Releaser]);
     teller.say(ADA, "key-paul", releaser);
@@ -100,7 +102,7 @@ fn promoted(change: impl Fn(&mut Value)) -> (World, PromotionIssued) {
     teller.say(ADA, "family", planned::payload("family.opened", &family));
     let run = run_of(&teller);
     let mut plan = plan(&run);
-    change(&mut plan);
+    change(&mut plan, &run);
     let units: Vec<_> = gate::confirm_units(&run).into_iter().cloned().collect();
     let mut life = gated::tell_opened(&mut teller, CONFIRM, &plan, &units);
     tell_decided(&mut teller, &mut life);
@@ -145,7 +147,7 @@ fn said_json(said: &Payload) -> Value {
 
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
-    let (mut good, said) = promoted(|_| ());
+    let (mut good, said) = promoted(|_, _| ());
     let (chosen, early) = (of_choice(&good), early(&good));
     issued(&mut good, &said);
     let mut found = vec![
@@ -163,14 +165,24 @@ pub fn all() -> Vec<Sample> {
         (
             "descent-promoted-by-another-metric",
             "The checkpoint of a run was promoted on a gate whose metric is not the run's: its values follow from no score of confirm.",
-            (|plan| plan["metric"]["metric"] = "quality".into()) as fn(&mut Value),
+            (|plan, _| plan["metric"]["metric"] = "quality".into()) as fn(&mut Value, &SgdRun),
         ),
         (
             "descent-promoted-as-not-worse",
             "The checkpoint of a run was promoted on the claim that it is not worse by nine tenths of the scale.",
-            |plan| {
+            |plan, _| {
                 plan["hypothesis"]["kind"] = "noninferior".into();
                 plan["test"]["null_margin_micro"] = (-900_000).into();
+            },
+        ),
+        (
+            "descent-promoted-by-its-text",
+            "The text of a checkpoint was promoted by its own digest, as if it were another candidate, on a gate of choice.",
+            |plan, run| {
+                let chosen = SgdCourse::of(run).unwrap().chosen().unwrap();
+                let digest = Digest::sha256(chosen.render().as_bytes());
+                plan["arms"][1]["artifact_digest"] = digest.to_hex().into();
+                plan["metric"]["metric"] = "quality".into();
             },
         ),
     ] {
