@@ -2,6 +2,7 @@
 
 use super::Desk;
 use super::sgd::desk;
+use crate::support::child;
 
 /// A desk with a run that read its test.
 fn ended(rows: u64, seed: u64, judge: &str) -> Desk {
@@ -60,4 +61,43 @@ fn an_unchanged_checkpoint_has_no_gate() {
         11,
         &["there is nothing to promote"],
     );
+}
+
+/// Runs of a judge that nothing improves, each with its gate: as few are promoted as the error rate allows.
+#[test]
+fn nulls_are_hardly_promoted() {
+    let runs: u64 = if child::slow() { 200 } else { 1 };
+    let mut promoted = 0;
+    for seed in 0..runs {
+        let mut desk = desk(60, seed + 500);
+        desk.ok("key new rel --role releaser");
+        desk.ok("sgd open r --judge sim --simulated-null --prompt judge.md --steps 2 --repeats 1");
+        desk.ok("sgd run r");
+        desk.ok("sgd test r");
+        if desk.run("sgd promote r").code == 12 {
+            desk.ok("prereg sign r-gate.yaml --countersign");
+            promoted += u64::from(desk.run("sgd promote r --yes").code == 0);
+        }
+    }
+    println!("{promoted} of {runs} null runs are promoted");
+    let (rate, n) = (0.05, runs as f64);
+    let most = rate + 2.0 * (rate * (1.0 - rate) / n).sqrt();
+    assert!(promoted as f64 / n <= most);
+}
+
+/// The share of runs whose judge can be improved that their gate promotes; how many is for the figures.
+#[test]
+fn improvements_are_promoted_where_confirm_is_large() {
+    if !child::slow() {
+        return;
+    }
+    let mut promoted = 0;
+    for seed in 0..20 {
+        let mut desk = ended(600, seed + 900, "--simulated");
+        assert_eq!(desk.run("sgd promote one").code, 12);
+        desk.ok("prereg sign one-gate.yaml --countersign");
+        promoted += u64::from(desk.run("sgd promote one --yes").code == 0);
+    }
+    println!("{promoted} of 20 improvements are promoted");
+    assert!(promoted >= 10);
 }
