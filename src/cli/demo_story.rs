@@ -66,9 +66,9 @@ impl Demo<'_, '_> {
             second.facts()["outcome"] == "none_accepted",
             "the overfitted cap is refused on confirm",
         )?;
-        self.descended()?;
         self.released(&mended)?;
-        self.left(&mended)
+        self.left(&mended)?;
+        self.descended()
     }
 
     /// Writes a data set to a folder of its name.
@@ -186,7 +186,7 @@ impl Demo<'_, '_> {
             "key new opt --role optimizer --holder Opal",
             "experiment register tune --title Prompt --purpose demo",
             "label design new read --purpose calibrate --probability 1 --experiment tune",
-            "sgd sample trial.jsonl --rows 120",
+            "sgd sample trial.jsonl --rows 80",
             "import cje trial.jsonl --labels --experiment tune",
             "sgd open tune-1 --experiment tune --judge sim --simulated --prompt judge.md --steps 4 --repeats 1 --optimizer-key opt",
             "sgd run tune-1 --optimizer-key opt",
@@ -196,6 +196,7 @@ impl Demo<'_, '_> {
         self.words("sgd test tune-1 --custodian custodian", 3)?;
         let shown = self.words("sgd prompt diff tune-1", 4)?;
         Self::demand(!shown.text().is_empty(), "the prompt was changed")?;
+        self.words("replay tune-1", 1)?;
         self.words("report sgd tune-1 -o tune-1.html", 0).map(drop)
     }
 

@@ -20,7 +20,7 @@ use crate::view::sgd::prompts as views;
 use crate::workflow::sgd::course::SgdCourse;
 
 /// Whoever wrote the commits of a run.
-const AUTHOR: &str = "clover <clover@localhost>";
+const AUTHOR: &str = "Clover <run@clover.invalid>";
 
 #[derive(Debug, clap::Subcommand)]
 pub(in crate::cli) enum PromptVerb {
