@@ -76,10 +76,10 @@ pub(super) enum Verb {
     Promote(promote::SgdPromoteArgs),
     /// Prompts of a run: one, what two differ by, how each came about; what a file holds
     #[command(subcommand)]
-    Prompt(prompts::PromptVerb),
+    Prompt(prompts::SgdPromptVerb),
     /// Write a run as a git repository with a commit for each step
     #[command(after_help = "Example:\n  clover sgd export tune-1 --git tune-1.git")]
-    Export(prompts::ExportArgs),
+    Export(prompts::SgdExportArgs),
     /// End a run by a person's word; its test is not read
     #[command(after_help = "Example:\n  clover sgd stop tune-1")]
     Stop(SgdStopArgs),

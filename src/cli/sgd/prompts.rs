@@ -23,23 +23,23 @@ use crate::workflow::sgd::course::SgdCourse;
 const AUTHOR: &str = "Clover <run@clover.invalid>";
 
 #[derive(Debug, clap::Subcommand)]
-pub(in crate::cli) enum PromptVerb {
+pub(in crate::cli) enum SgdPromptVerb {
     /// The prompt of a run at a place; the best so far where none is named
     #[command(after_help = "Example:\n  clover sgd prompt show tune-1 --place 3")]
-    Show(PromptShowArgs),
+    Show(SgdPromptShowArgs),
     /// What two prompts of a run differ by; the first and the best where none are named
     #[command(after_help = "Example:\n  clover sgd prompt diff tune-1 --from 0 --to 3")]
-    Diff(PromptDiffArgs),
+    Diff(SgdPromptDiffArgs),
     /// How each prompt of a run came about
     #[command(after_help = "Example:\n  clover sgd prompt log tune-1")]
-    Log(PromptLogArgs),
+    Log(SgdPromptLogArgs),
     /// What sections a file has, and which of them a step may edit; nothing is recorded
     #[command(after_help = "Example:\n  clover sgd prompt check judge.md")]
-    Check(PromptCheckArgs),
+    Check(SgdPromptCheckArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct PromptShowArgs {
+pub(in crate::cli) struct SgdPromptShowArgs {
     /// The run
     pub run: String,
     /// Its place: 0 is prompt 0, and step t stands at t + 1
@@ -48,7 +48,7 @@ pub(in crate::cli) struct PromptShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct PromptDiffArgs {
+pub(in crate::cli) struct SgdPromptDiffArgs {
     /// The run
     pub run: String,
     /// Place of the first; default 0
@@ -60,19 +60,19 @@ pub(in crate::cli) struct PromptDiffArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct PromptLogArgs {
+pub(in crate::cli) struct SgdPromptLogArgs {
     /// The run
     pub run: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct PromptCheckArgs {
+pub(in crate::cli) struct SgdPromptCheckArgs {
     /// Markdown whose headings are sections, YAML or JSON
     pub file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct ExportArgs {
+pub(in crate::cli) struct SgdExportArgs {
     /// The run
     pub run: String,
     /// A new folder, which becomes a bare git repository with a commit for each step
@@ -80,16 +80,16 @@ pub(in crate::cli) struct ExportArgs {
     pub git: PathBuf,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &PromptVerb) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &SgdPromptVerb) -> Result<View, CliError> {
     match verb {
-        PromptVerb::Show(args) => show(ctx, args),
-        PromptVerb::Diff(args) => differ(ctx, args),
-        PromptVerb::Log(args) => {
+        SgdPromptVerb::Show(args) => show(ctx, args),
+        SgdPromptVerb::Diff(args) => differ(ctx, args),
+        SgdPromptVerb::Log(args) => {
             let run = named(ctx, &args.run)?;
             let versions = history::versions(&run).map_err(SessionError::from)?;
             Ok(views::log(&run, &versions))
         }
-        PromptVerb::Check(args) => check(ctx, args),
+        SgdPromptVerb::Check(args) => check(ctx, args),
     }
 }
 
@@ -112,21 +112,21 @@ pub(super) fn at_place(run: &SgdRun, place: u64) -> Result<JudgePrompt, CliError
     course.prompt_at(place).map_err(|_| none()).cloned()
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &PromptShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &SgdPromptShowArgs) -> Result<View, CliError> {
     let run = named(ctx, &args.run)?;
     let place = args.place.unwrap_or_else(|| run.best());
     let prompt = at_place(&run, place)?;
     Ok(runs::prompt(&run, place, prompt.digest(), prompt.render()))
 }
 
-fn differ(ctx: &mut Ctx<'_>, args: &PromptDiffArgs) -> Result<View, CliError> {
+fn differ(ctx: &mut Ctx<'_>, args: &SgdPromptDiffArgs) -> Result<View, CliError> {
     let run = named(ctx, &args.run)?;
     let to = args.to.unwrap_or_else(|| run.best());
     let (old, new) = (at_place(&run, args.from)?, at_place(&run, to)?);
     Ok(views::differ(&run, (args.from, &old), (to, &new)))
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &PromptCheckArgs) -> Result<View, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &SgdPromptCheckArgs) -> Result<View, CliError> {
     let bytes = ctx.read(&args.file)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let shown = args.file.display().to_string();
@@ -137,7 +137,7 @@ fn check(ctx: &mut Ctx<'_>, args: &PromptCheckArgs) -> Result<View, CliError> {
     Ok(views::checked(&shown, &prompt))
 }
 
-pub(super) fn export(ctx: &mut Ctx<'_>, args: &ExportArgs) -> Result<View, CliError> {
+pub(super) fn export(ctx: &mut Ctx<'_>, args: &SgdExportArgs) -> Result<View, CliError> {
     let id = run_id(&args.run)?;
     let (_, ledger) = home::open_to_read(ctx)?;
     let run = found(ledger.state(), &id).map_err(SessionError::from)?;

@@ -38,7 +38,7 @@ use crate::view::word;
 
 /// Where what a run says stands.
 #[derive(Debug, Default)]
-struct Places {
+struct RunEntries {
     checkpoint: Vec<u64>,
     opened: u64,
     rejected: Vec<u64>,
@@ -48,7 +48,7 @@ struct Places {
     val: Vec<u64>,
 }
 
-impl Places {
+impl RunEntries {
     fn of(chronicle: &Chronicle, run: &RunId) -> Self {
         let mut found = Self::default();
         for entry in &chronicle.entries {
@@ -89,7 +89,7 @@ pub fn document(source: &ReportSource<'_>, id: &RunId) -> Result<Document, Sessi
     let run = found(source.state, id)?;
     let facts = sgd::facts(run);
     let chronicle = source.chronicle(Some(&run.experiment))?;
-    let places = Places::of(&chronicle, id);
+    let places = RunEntries::of(&chronicle, id);
     let versions = history::versions(run)?;
     let mut out = Document::new(
         ReportKind::Sgd,
@@ -117,7 +117,7 @@ pub fn document(source: &ReportSource<'_>, id: &RunId) -> Result<Document, Sessi
 fn head(
     source: &ReportSource<'_>,
     chronicle: &Chronicle,
-    (run, facts, places): (&SgdRun, &SgdRunShown, &Places),
+    (run, facts, places): (&SgdRun, &SgdRunShown, &RunEntries),
 ) -> DocumentHead {
     let answer = match (facts.test_base, facts.test_chosen) {
         (Some(base), Some(chosen)) => format!(
@@ -151,7 +151,7 @@ fn maybe(value: Option<Finite>) -> Cell {
 }
 
 /// The loss with its terms, and the monitors, under each prompt.
-fn curves(facts: &SgdRunShown, places: &Places) -> Chapter {
+fn curves(facts: &SgdRunShown, places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "curves",
         "Losses and monitors",
@@ -210,7 +210,7 @@ fn row_of(place: u64, val: &SgdLoss, (train, rows): (Option<Finite>, u64)) -> Ve
 }
 
 /// What each step did, by what right, and what its section did to the loss.
-fn steps(facts: &SgdRunShown, places: &Places) -> Chapter {
+fn steps(facts: &SgdRunShown, places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "steps",
         "Steps",
@@ -269,7 +269,7 @@ fn steps(facts: &SgdRunShown, places: &Places) -> Chapter {
 }
 
 /// Proposals that were turned down, by rule.
-fn rejected(facts: &SgdRunShown, places: &Places) -> Chapter {
+fn rejected(facts: &SgdRunShown, places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "rejected",
         "Rejected proposals",
@@ -290,7 +290,7 @@ fn rejected(facts: &SgdRunShown, places: &Places) -> Chapter {
 }
 
 /// Why it looked for its end, which prompt was chosen, and what test said.
-fn ends(facts: &SgdRunShown, places: &Places) -> Chapter {
+fn ends(facts: &SgdRunShown, places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "end",
         "How it ended",
@@ -334,7 +334,7 @@ fn ends(facts: &SgdRunShown, places: &Places) -> Chapter {
 }
 
 /// How the gate of the checkpoint ended.
-fn verdict(source: &ReportSource<'_>, run: &SgdRun, places: &Places) -> Chapter {
+fn verdict(source: &ReportSource<'_>, run: &SgdRun, places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "gate",
         "The gate of the checkpoint",
@@ -386,7 +386,7 @@ fn verdict(source: &ReportSource<'_>, run: &SgdRun, places: &Places) -> Chapter 
     part
 }
 
-fn listing(version: &PromptVersion, title: String, places: &Places) -> Listing {
+fn listing(version: &PromptVersion, title: String, places: &RunEntries) -> Listing {
     Listing {
         events: vec![match version.cause {
             PromptCause::Opened => places.opened,
@@ -398,7 +398,7 @@ fn listing(version: &PromptVersion, title: String, places: &Places) -> Listing {
 }
 
 /// Prompt 0, and what the best prompt says otherwise.
-fn prompts(run: &SgdRun, versions: &[PromptVersion], places: &Places) -> Chapter {
+fn prompts(run: &SgdRun, versions: &[PromptVersion], places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "prompts",
         "What was changed",
@@ -428,7 +428,7 @@ fn prompts(run: &SgdRun, versions: &[PromptVersion], places: &Places) -> Chapter
 }
 
 /// The prompt at every place.
-fn every_prompt(versions: &[PromptVersion], places: &Places) -> Chapter {
+fn every_prompt(versions: &[PromptVersion], places: &RunEntries) -> Chapter {
     let mut part = Chapter::new(
         "every-prompt",
         "The prompt at every place",
