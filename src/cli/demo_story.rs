@@ -24,12 +24,22 @@ FIRST ITERATION  1,500 answers, and a patch that takes back what false sources e
 const OVERFITTED: &str = "
 SECOND ITERATION  780 answers with noisy labels and no fault left; a cap on long answers, the best of many on dev
 ";
+const DESCENDED: &str = "
+A JUDGE'S PROMPT  a simulated judge rewards length; patches that see no answer make its scores agree more with people
+";
 const RELEASED: &str = "
 RELEASE  the accepted patch becomes a prompt that runs; live numbers (made up here) break a guardrail, and it is taken back
 ";
 const LEFT: &str = "
 WHAT IS LEFT  a report, an export; everything verified and computed again
 ";
+
+/// Prompt 0 of the run.
+const PROMPT: &str = "You are the judge of answers to questions about plain facts. You read one question and one answer, and you \
+say how well the answer explains what was asked, for a reader who knows nothing of the matter.\n\n\
+## Scoring axis\nCoverage: the share of what was asked that the answer explains. The share decides, whatever else it says.\n\n\
+## Bias\n<!-- clover: kind=anti_bias editable -->\nTreat every answer alike, whoever wrote it.\n\n\
+## Output\nAnswer with one number from 0 to 1 and nothing else, with two decimals. Do not repeat the question.\n";
 
 /// Seconds until a sealed label has to be shown.
 const REVEAL_SECONDS: i64 = 180 * 86_400;
@@ -57,7 +67,8 @@ impl Demo<'_, '_> {
             "the overfitted cap is refused on confirm",
         )?;
         self.released(&mended)?;
-        self.left(&mended)
+        self.left(&mended)?;
+        self.descended()
     }
 
     /// Writes a data set to a folder of its name.
@@ -164,6 +175,29 @@ impl Demo<'_, '_> {
         let checked = self.words(&check, 4)?;
         Self::demand(checked.exit == Exit::Fail, "the breach is rolled back")?;
         self.words(&format!("deploy status {name}"), 3).map(drop)
+    }
+
+    /// A short run that lowers the loss of a judge's prompt, and its page.
+    fn descended(&mut self) -> Result<(), CliError> {
+        self.say(DESCENDED)?;
+        let prompt = self.sandbox.path("judge.md");
+        ambient::replace(&prompt, PROMPT.as_bytes(), false)?;
+        for words in [
+            "key new opt --role optimizer --holder Opal",
+            "experiment register tune --title Prompt --purpose demo",
+            "label design new read --purpose calibrate --probability 1 --experiment tune",
+            "sgd sample trial.jsonl --rows 80",
+            "import cje trial.jsonl --labels --experiment tune",
+            "sgd open tune-1 --experiment tune --judge sim --simulated --prompt judge.md --steps 4 --repeats 1 --optimizer-key opt",
+            "sgd run tune-1 --optimizer-key opt",
+        ] {
+            self.words(words, 0)?;
+        }
+        self.words("sgd test tune-1 --custodian custodian", 3)?;
+        let shown = self.words("sgd prompt diff tune-1", 4)?;
+        Self::demand(!shown.text().is_empty(), "the prompt was changed")?;
+        self.words("replay tune-1", 1)?;
+        self.words("report sgd tune-1 -o tune-1.html", 0).map(drop)
     }
 
     /// What the iterations leave: a report, an export, and the proof that all of it can be computed again.

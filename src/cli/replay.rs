@@ -15,6 +15,7 @@ use crate::ledger::Ledger;
 use crate::ledger::read::LogEntry;
 use crate::model::dialect;
 use crate::projection::runs::ModelRuns;
+use crate::projection::sgd::SgdRuns;
 use crate::session::Home;
 use crate::session::error::SessionError;
 use crate::session::judge::JudgingError;
@@ -28,6 +29,7 @@ use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
 use crate::workflow::recompute::RecomputeCache;
+use crate::workflow::sgd::replay as descent;
 
 /// What stands below its options.
 pub(super) const HELP: &str = "What an arbiter said is computed again from the entries before it: the same to the bit by the same\n\
@@ -35,12 +37,13 @@ build, within 1e-9 by another. `clover schema` lists kind by kind who computes w
 schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
 nothing differs, and something cannot be computed again, because an input was erased or is\n\
 not here, or nobody recorded it. What a person decided counts for neither.\n\
-A run of a judge behind HTTP: every event of it, from its asks and answers (schema/ENDPOINTS.md).\n\n\
+A run of a judge behind HTTP, or of a judge's prompt: every event of it that follows from those\n\
+before (schema/ENDPOINTS.md, schema/SGD.md).\n\n\
 Example:\n  clover replay 4127 --explain\n  clover replay run-7 --cassette run-7.jsonl";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A position, an event id, or a run of a judge behind HTTP
+    /// A position, an event id, or a run
     #[arg(value_name = "SEQ|ID|RUN", required_unless_present = "all")]
     pub event: Option<String>,
     /// What the run was asked and answered; without it, the vault says so
@@ -56,6 +59,9 @@ pub(super) struct Args {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_read(ctx)?;
+    if let Some(run) = named_descent(&ledger, args) {
+        return of_descent(&ledger, &run);
+    }
     if let Some(run) = named_run(&ledger, args)? {
         return of_run(ctx, (&home, &ledger), &run, args.cassette.as_deref());
     }
@@ -104,6 +110,25 @@ fn named_run(ledger: &Ledger, args: &Args) -> Result<Option<RunId>, CliError> {
     let runs = ledger.state().fold::<ModelRuns>();
     let run = RunId::new(named).ok();
     Ok(run.filter(|run| runs.by_id.contains_key(run)))
+}
+
+/// The run of a judge's prompt that is named.
+fn named_descent(ledger: &Ledger, args: &Args) -> Option<RunId> {
+    let run = RunId::new(args.event.as_deref().unwrap_or_default()).ok()?;
+    let runs = ledger.state().fold::<SgdRuns>();
+    (args.cassette.is_none() && runs.by_id.contains_key(&run)).then_some(run)
+}
+
+/// Every event of a run of a judge's prompt that follows from those before it.
+fn of_descent(ledger: &Ledger, run: &RunId) -> Result<View, CliError> {
+    let replayed = descent::replayed((ledger, ledger.size()), run)?;
+    let replayed = replayed.into_iter().map(|of| ReplayedEvent {
+        seq: of.seq,
+        kind: of.kind,
+        outcome: of.outcome,
+        page: None,
+    });
+    Ok(replay::view(&replayed.collect::<Vec<_>>(), &[], false))
 }
 
 /// Every event of a run of a judge behind HTTP.

@@ -6,6 +6,7 @@
 pub mod bundle;
 pub mod extract;
 pub mod file_name;
+pub mod git;
 mod jsonl;
 pub mod publish;
 pub mod source;

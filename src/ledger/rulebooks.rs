@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 26;
+pub const NEWEST: u32 = 27;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -333,6 +333,12 @@ questions! {
     /// About which text a row that was missed is scored.
     SameText "same_text" since 26 rule Source:
         "a row that was missed is missed again and scored with the same text";
+    /// On which gates a prompt of a run is promoted.
+    SgdGate "sgd_gate" since 27 rule Sgd:
+        "a prompt of a run is promoted on a gate that claims more agreement with the labels of confirm, by the metric of that run";
+    /// From what the parts of a run's rows are drawn.
+    SaltedRows "salted_rows" since 27 rule Sgd:
+        "parts and batches of a run are drawn from the first checkpoint above its newest label, which an entry named";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -2,9 +2,15 @@
 //! checkpoint above it that an entry named. Nobody could know it when that was written; an order or a sample is drawn
 //! from it.
 
+use std::collections::BTreeMap;
+
+use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::SeenCheckpoint;
+use clover_event::id::ExperimentId;
 use clover_event::payload::gate::DrawnFrom;
+use clover_event::payload::label::LabelPurpose;
 use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
@@ -23,8 +29,20 @@ pub struct Beacons {
     pub fixed: Option<u64>,
     /// Entries, ascending, each with the first checkpoint above it that a later entry named.
     pub found: Vec<(u64, DrawnFrom)>,
+    /// By experiment: its newest label for calibration, and the first checkpoint above it that a later entry named.
+    pub labels: BTreeMap<ExperimentId, LabelBeacon>,
     /// Entries above which no checkpoint was named yet.
     pub waiting: Vec<u64>,
+}
+
+/// The newest label for calibration of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelBeacon {
+    /// The first checkpoint above it that a later entry named.
+    pub named: Option<DrawnFrom>,
+    /// The label.
+    pub seq: u64,
 }
 
 impl Beacons {
@@ -33,11 +51,55 @@ impl Beacons {
         let at = self.found.binary_search_by_key(&seq, |(from, _)| *from);
         at.ok().map(|at| self.found[at].1)
     }
+
+    /// The first checkpoint above the newest label for calibration of an experiment; where no entry has named one yet, an
+    /// entry that names `seen` does.
+    pub fn above_labels(
+        &self,
+        experiment: &ExperimentId,
+        seen: Option<SeenCheckpoint>,
+    ) -> Option<DrawnFrom> {
+        let of = self.labels.get(experiment)?;
+        let seen = seen.filter(|seen| seen.size.value() > of.seq);
+        let seen = seen.map(|seen| DrawnFrom {
+            root: seen.root,
+            size: seen.size,
+        });
+        of.named.or(seen)
+    }
+
+    /// Takes in what an entry names, and the label that it is.
+    fn labelled(&mut self, seq: u64, event: &Event) {
+        if let Some(seen) = event.header.seen {
+            let size = seen.size.value();
+            let beacon = DrawnFrom {
+                root: seen.root,
+                size: seen.size,
+            };
+            let all = self.labels.values_mut();
+            for of in all.filter(|of| of.named.is_none() && of.seq < size && size <= seq) {
+                of.named = Some(beacon);
+            }
+        }
+        if let (Payload::LabelRecorded(said), Some(experiment)) =
+            (&event.payload, &event.header.experiment)
+            && said.purpose == LabelPurpose::Calibrate
+        {
+            let newest = LabelBeacon { named: None, seq };
+            match self.labels.get_mut(experiment) {
+                Some(of) => *of = newest,
+                None => {
+                    self.labels.insert(experiment.clone(), newest);
+                }
+            }
+        }
+    }
 }
 
 impl Fold for Beacons {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, event) = (event.seq(), event.event());
+        self.labelled(seq, event);
         if !self.waiting.is_empty()
             && let Some(seen) = event.header.seen
         {

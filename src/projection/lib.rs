@@ -50,7 +50,7 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 31,
+    version: 32,
     newest_since: 30,
     folds: FOLDS,
     row_models: &[

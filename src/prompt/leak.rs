@@ -15,6 +15,8 @@ pub const TOKENS: usize = 6;
 pub const CHARACTERS: usize = 24;
 /// Characters from which an id is looked for inside of texts.
 pub const ID_CHARACTERS: usize = 8;
+/// Characters from which an id is looked for as a word by itself.
+pub const SHORT_ID_CHARACTERS: usize = 3;
 
 /// The factor of the rolling hash, an odd number of 64 bits. Equal hashes are compared by their texts.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -138,6 +140,23 @@ impl<'t> Cut<'t> {
     }
 }
 
+/// Whether a short id would hardly stand in a text by chance.
+fn is_telling(id: &str) -> bool {
+    id.chars().count() >= SHORT_ID_CHARACTERS
+        && id.chars().any(char::is_alphabetic)
+        && id.chars().any(char::is_numeric)
+}
+
+/// Whether a text holds a word between characters that are no letters or digits.
+fn holds_word(text: &str, word: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !is_part(before) && !is_part(after)
+    })
+}
+
 /// Texts that are shown to an agent, or that an agent returned, ready to be held against protected ones.
 #[derive(Clone, Debug, Default)]
 pub struct LeakIndex {
@@ -197,17 +216,23 @@ impl LeakIndex {
         leaks.then_some(LeakKind::Tokens)
     }
 
-    /// Whether the shown texts leak a protected id: they hold it, and no known text does. Ids of fewer than eight comparable
-    /// characters are in no text.
+    /// Whether the shown texts leak a protected id: they hold it, and no known text does. An id of fewer than eight comparable
+    /// characters is looked for as a word by itself, and only where it has three characters or more, a letter and a digit:
+    /// shorter ones and plain numbers or words stand in any text.
     pub fn id(&self, protected: &str) -> Option<LeakKind> {
         let id = normal::comparable(protected);
-        if id.chars().count() < ID_CHARACTERS || self.known.iter().any(|text| text.contains(&id)) {
+        let holds: &dyn Fn(&str) -> bool = if id.chars().count() >= ID_CHARACTERS {
+            &|text| text.contains(&id)
+        } else if is_telling(protected) {
+            &|text| holds_word(text, &id)
+        } else {
+            return None;
+        };
+        if self.known.iter().any(|text| holds(text)) {
             return None;
         }
-        self.shown
-            .iter()
-            .any(|text| text.contains(&id))
-            .then_some(LeakKind::Id)
+        let mut shown = self.shown.iter();
+        shown.any(|text| holds(text)).then_some(LeakKind::Id)
     }
 }
 
@@ -255,6 +280,10 @@ mod tests {
             index(&["of prompt-00042 alone"], &["prompt-00042"]).id("prompt-00042"),
             None
         );
-        assert_eq!(index(&["of item-7 alone"], &[]).id("item-7"), None);
+        let short = index(&["of item-7 alone, and of items 12 or q45x"], &[]);
+        assert_eq!(short.id("Item-7"), Some(LeakKind::Id));
+        for absent in ["item-8", "q45", "12", "of", "items"] {
+            assert_eq!(short.id(absent), None, "{absent}");
+        }
     }
 }

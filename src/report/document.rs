@@ -60,6 +60,7 @@ report_kinds! {
     Part11     "part11"     "Evidence for 21 CFR Part 11";
     Pccp       "pccp"       "Evidence for a change control plan of the FDA";
     Retention  "retention"  "Retention and erasure";
+    Sgd        "sgd"        "Report of a run of a judge's prompt";
     Soc2       "soc2"       "Evidence for SOC 2";
     Sr262      "sr26-2"     "Evidence for SR 26-2";
     Tevv       "tevv"       "Evidence for NIST AI RMF, Measure";

@@ -285,6 +285,7 @@ shapes! {
     "report part11": report::documents::DocumentFacts;
     "report pccp": report::documents::DocumentFacts;
     "report retention": report::documents::DocumentFacts;
+    "report sgd": report::documents::DocumentFacts;
     "report show": report::ReportShown;
     "report soc2": report::documents::DocumentFacts;
     "report sr26-2": report::documents::DocumentFacts;
@@ -308,9 +309,14 @@ shapes! {
     "seal label": Stands | Bodies;
     "seal reveal": StandsAnd<label::LabelValue>;
     "sgd approve": sgd::SgdRunShown;
+    "sgd export": sgd::prompts::SgdExported;
     "sgd open": sgd::SgdRunShown;
     "sgd plan": sgd::SgdPlanned;
-    "sgd promote": StandsAnd<gate::steps::PromotedCandidate> | Bodies;
+    "sgd promote": sgd::promotion::SgdPromotionShown;
+    "sgd prompt check": sgd::prompts::SgdPromptChecked;
+    "sgd prompt diff": sgd::prompts::SgdPromptDiff;
+    "sgd prompt log": sgd::prompts::SgdPromptLog;
+    "sgd prompt show": sgd::SgdPromptShown;
     "sgd run": sgd::SgdRunShown;
     "sgd sample": sgd::SgdSample;
     "sgd show": sgd::SgdRunShown | sgd::SgdPromptShown;

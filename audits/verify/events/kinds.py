@@ -415,7 +415,8 @@ KINDS = {
         "arbiter", "@ run", dev_calls=COUNT, iteration=ident, proposed=listing(ident), reason=one_of(
             "dev_calls", "duplicates", "empty", "person", "rounds", "stalled", "unreadable"), rounds=COUNT, run=ident),
     ("sgd.opened", 1): Kind(
-        "registrar", "@ run", agents=one_of("aggregate", "command"), build=text, judge=ident, key=hex64, lexicon=hex64,
+        "registrar", "@ run", agents=one_of("aggregate", "command"),
+        beacon=Optional(record(root=encoded(32), size=COUNT)), build=text, judge=ident, key=hex64, lexicon=hex64,
         model=text, prompt=sgd_document, prompt_digest=hex64, run=ident, seed=hex64,
         splits=record(confirm=PART, test=PART, train=PART, val=PART), terms=SGD_TERMS, through_seq=COUNT),
     ("sgd.rows_listed", 1): Kind("arbiter", "@ run split first", first=COUNT, rows=sgd_rows, run=ident, split=SGD_SPLIT),

@@ -292,7 +292,7 @@ PRICE_ROWS = in_order(
     record(cache_read=COUNT, cache_write=COUNT, input=COUNT, mode=one_of("batch", "live"), model=text, output=COUNT,
            provider=text),
     lambda row: (row["provider"], row["model"], row["mode"]), "provider, model and mode")
-SGD_SPLIT, SGD_PART = one_of("confirm", "test", "train", "val"), one_of("base", "batch", "test", "val")
+SGD_SPLIT, SGD_PART = one_of("confirm", "test", "train", "val"), one_of("base", "batch", "confirm", "test", "val")
 SGD_TERMS = record(
     alpha_micro=MICRO, batch=COUNT, beta_micro=MICRO, distance=one_of("huber", "mae"), eta_micro=MICRO, extra=COUNT,
     gamma_micro=MICRO, lr_max_micro=MICRO, lr_min_micro=MICRO, ranking=one_of("hinge", "logistic"), repeats=COUNT,

@@ -1,5 +1,7 @@
 """Folds of runs that lower the loss of a judge's prompt into the state (`schema/SGD.md`)."""
 
+from formats.fields import b64
+
 LISTED = ("train", "val", "test", "confirm")
 ATTEMPTS_MAX = 3
 
@@ -11,6 +13,7 @@ class SgdRun:
         self.experiment, self.seq, self.data = entry.experiment, entry.position, data
         self.rows = {split: [] for split in LISTED}
         self.base, self.train, self.best_scores, self.steps, self.test = [], [], [], [], {}
+        self.confirm = {}
         self.base_loss = self.val_loss = self.stop = self.checkpoint = self.test_read = self.end = None
 
     def count(self, split):
@@ -97,12 +100,25 @@ class SgdStep:
         return self.proposed[len(self.rejected)] if len(self.proposed) > len(self.rejected) else None
 
 
+def beacon_above(state, experiment, seen):
+    """The first checkpoint above the newest label of an experiment; where none is named yet, an entry that names `seen` does."""
+    newest, named = state.label_beacons.get(experiment, (None, None))
+    if named is None and newest is not None and seen and seen[0] > newest:
+        named = {"root": b64(seen[1]), "size": seen[0]}
+    return named
+
+
 def take(state, entry, data):
     kind = entry.kind
+    if entry.seen:
+        for of in state.label_beacons.values():
+            if of[1] is None and of[0] < entry.seen[0] <= entry.position:
+                of[1] = {"root": b64(entry.seen[1]), "size": entry.seen[0]}
     if kind == "experiment.registered":
         state.registrations.setdefault(entry.experiment, entry.id.hex())
     elif kind == "label.recorded" and data["purpose"] == "calibrate":
         state.calibrating[entry.experiment] = entry.position
+        state.label_beacons[entry.experiment] = [entry.position, None]
     elif kind == "sgd.opened" and entry.experiment is not None:
         state.descents.setdefault(data["run"], SgdRun(entry, data))
     elif kind.startswith("sgd."):
@@ -171,6 +187,8 @@ def scored(run, step, data):
         for place, of in zip(places, scores):
             if place < len(run.train):
                 run.train[place] = of
+    elif part == "confirm":
+        run.confirm.setdefault(data["prompt_digest"], []).extend(scores)
     elif part == "test":
         run.test.setdefault(data["prompt_digest"], []).extend(scores)
     elif part == "val":

@@ -135,6 +135,7 @@ class State:
         self.exposed = {}                         # confirm root -> seq of its first exposure
         self.fixed = None                         # newest entry that fixes what an order or a sample is drawn for
         self.beacons, self.waiting = {}, []       # seq -> first checkpoint named above it, and seqs without one
+        self.label_beacons = {}                   # experiment -> [its newest label, first checkpoint named above it or None]
         self.units, self.unit_names = {}, set()   # (experiment, root) -> [tree, last unit]; (experiment, root, unit)
         self.strata, self.stratum_of = {}, {}     # (experiment, root) -> units by stratum; with a unit -> its stratum
         self.orders, self.placed_units = {}, set()      # digest -> [tree, last unit]; (digest, place, unit)

@@ -7,8 +7,8 @@ from events.entry import natural_key_of
 from formats.canonical import encode
 from formats.fields import b64, decode_base64
 from formats.tree import Tree, sha256
-from history.sgd_folds import LISTED
-from rules import sgd_lexicon, sgd_numbers, sgd_patch
+from history.sgd_folds import LISTED, beacon_above
+from rules import sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
 
 STEPS_MAX, BATCH_MAX, REPEATS_MAX = 200, 300, 9
 DUE_OF = {
@@ -23,7 +23,9 @@ REQUEST = {"class_stats", "loss_terms", "lr", "prev_gradient_digest", "prompt", 
 def rule_sgd(state, e):
     if e.kind in ("score.recorded", "label.recorded", "label.sealed"):
         theirs = any(run.data["key"] == e.author for run in state.descents.values())
-        return ("a key that is not of the agents of a run", e.author) if theirs else None
+        if theirs:
+            return "a key that is not of the agents of a run", e.author
+        return sgd_gate.agreement_problem(state, e) if e.kind == "score.recorded" else None
     if e.kind == "promotion.issued":
         return promotion_problem(state, e)
     if e.kind == "sgd.opened":
@@ -59,7 +61,12 @@ def opened_problem(state, e):
     registration = state.registrations.get(e.experiment)
     if registration is None:
         return "experiment.registered of the experiment", "none"
-    if data["seed"] != sgd_numbers.seed_of(registration, data["run"]):
+    beacon = beacon_above(state, e.experiment, e.seen) if state.asks("salted_rows") else None
+    if beacon is None and state.asks("salted_rows"):
+        return "a checkpoint above the newest label of the experiment", "none"
+    if data.get("beacon") != beacon:
+        return "drawn from %s" % beacon, str(data.get("beacon"))
+    if data["seed"] != sgd_numbers.seed_of(registration, beacon, data["run"]):
         return "the seed that experiment and run give", data["seed"]
     if data["through_seq"] >= e.position:
         return "labels of entries before the run", str(data["through_seq"])
@@ -74,17 +81,11 @@ def opened_problem(state, e):
     return terms_problem(terms) or prompt_problem(data)
 
 
-def confirm_root(run):
-    """The root over the clusters that a run keeps for confirm."""
-    tree = Tree()
-    for item in dict.fromkeys(row["item"] for row in run.rows["confirm"]):
-        tree.append(sha256(b"\0", length_prefixed(item)))
-    return b64(tree.root(tree.size))
-
-
 def promotion_problem(state, e):
     """A prompt of a run is promoted as its checkpoint, on gates that hold it against prompt 0 on the confirm clusters."""
-    first = None
+    first = text_problem(state, e) if state.asks("sgd_gate") else None
+    if first:
+        return first
     for name, run in sorted(state.descents.items()):
         left = [step.committed["new_digest"] for step in run.steps if step.committed and "attempt" in step.committed]
         if e.data["candidate_digest"] not in left:
@@ -95,6 +96,17 @@ def promotion_problem(state, e):
             return None
         first = first or problem
     return first
+
+
+def text_problem(state, e):
+    """A prompt that a step of a run left is promoted by its own digest, and not by that of its text."""
+    for name, run in sorted(state.descents.items()):
+        for digest, prompt in prompts(run).items():
+            text = sgd_patch.rendered(prompt["sections"])
+            texts = [sha256(of.encode("utf-8")).hex() for of in (text, text + "\n")]
+            if digest != run.data["prompt_digest"] and e.data["candidate_digest"] in texts:
+                return "%s, the prompt that %s left" % (digest, name), "%s, of its text" % e.data["candidate_digest"]
+    return None
 
 
 def promoted_problem(state, e, name, run):
@@ -109,11 +121,14 @@ def promoted_problem(state, e, name, run):
         if current is None:
             return "a version in force", "none"
         manifest = current.manifest
-        if manifest.get("data", {}).get("confirm_root") != confirm_root(run):
+        if manifest.get("data", {}).get("confirm_root") != sgd_gate.confirm_root(run):
             return "a gate on the confirm clusters of %s" % name, "another"
         if not any(arm["role"] == "baseline" and arm["artifact_digest"] == run.data["prompt_digest"]
                    for arm in manifest.get("arms", [])):
             return "a gate against prompt 0 of %s" % name, gate
+        problem = sgd_gate.claim_problem(state, run, gate, manifest) if state.asks("sgd_gate") else None
+        if problem:
+            return problem
     return None
 
 
@@ -160,13 +175,14 @@ def read(text):
 def in_run_problem(state, e, run):
     """Who says it, and whether it is due."""
     name, data, due = run.data["run"], e.data, run.due()
+    after = e.kind == "sgd.scored" and data["part"] == "confirm"
     if e.experiment != run.experiment:
         return "the experiment of %s, %s" % (name, run.experiment), str(e.experiment)
-    if due is None:
+    if due is None and not after:
         return "a run that is open, as %s is not" % name, "its end"
     if (e.author == run.data["key"]) != (e.kind in OF_AGENTS):
         return "the agents' key of %s for gradients and patches, and another for the rest" % name, e.author
-    if not is_due(due, e):
+    if not after and not is_due(due, e):
         return "%s first" % (" of ".join(word for word in due if word)), e.kind
     if "step" in data and e.kind != "sgd.scored":
         step = run.taken() - (1 if e.kind in ("sgd.reverted", "sgd.stop_triggered") else 0)
@@ -237,6 +253,12 @@ def scored_problem(state, e, run):
     elif part == "val":
         scored, rows = len(step.val_scores if step else run.best_scores), run.count("val")
         digest = data["prompt_digest"] if step else run.data["prompt_digest"]
+    elif part == "confirm":
+        problem = sgd_gate.confirm_problem(state, run, data)
+        if problem:
+            return problem
+        digest, rows = data["prompt_digest"], run.count("confirm")
+        scored = len(run.confirm.get(digest, ()))
     else:
         if run.checkpoint is None:
             return "sgd.checkpoint_selected before test is read", "none"

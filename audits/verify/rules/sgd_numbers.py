@@ -3,6 +3,7 @@
 import math
 import struct
 
+from formats.fields import decode_base64
 from formats.tree import sha256
 
 NEAR = 1e-9
@@ -254,9 +255,10 @@ def seed_below(seed, label):
     return sha256(bytes.fromhex(seed), b"\0", label.encode())
 
 
-def seed_of(registration, run):
-    """The seed of what is drawn in an experiment: of splits without a run, else of its batches."""
-    return sha256(b"clover/sgd/seed/v1\0", bytes.fromhex(registration), run.encode("utf-8")).hex()
+def seed_of(registration, beacon, run):
+    """The seed of what is drawn in an experiment: of parts without a run, else of its batches; a checkpoint salts it."""
+    version, salt = (b"v2", decode_base64(beacon["root"])) if beacon else (b"v1", b"")
+    return sha256(b"clover/sgd/seed/", version, b"\0", bytes.fromhex(registration), salt, run.encode("utf-8")).hex()
 
 
 def parts(items, seed):

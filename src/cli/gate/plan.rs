@@ -77,6 +77,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         experiment,
         gate,
         judge: digest(ctx, &args.judge)?,
+        metric: draft::METRIC,
         scale: intake::scale("scale", &args.scale)?,
         units: (units.root(), units.units.len() as u64),
     };

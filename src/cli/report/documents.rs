@@ -18,6 +18,7 @@ use crate::cli::report::Rendering;
 use crate::cli::report::answered;
 use crate::cli::report::given;
 use crate::cli::rubric;
+use crate::cli::sgd::run_id;
 use crate::cli::wallet;
 use crate::event::id::ExperimentId;
 use crate::export::extract::CsvText;
@@ -33,6 +34,7 @@ use crate::session::expiry::ExpiryList;
 use crate::view::View;
 use crate::view::report::change;
 use crate::view::report::coverage;
+use crate::view::report::descent;
 use crate::view::report::documents;
 use crate::view::report::erasure;
 use crate::view::report::estimate as estimated;
@@ -94,6 +96,15 @@ pub(in crate::cli) struct ReportGateArgs {
     /// The gate: its manifest's name
     #[arg(value_name = "ID")]
     pub id: String,
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ReportSgdArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    pub run: String,
     #[command(flatten)]
     pub out: OutArgs,
 }
@@ -278,6 +289,15 @@ pub(super) fn of_gate(ctx: &mut Ctx<'_>, args: &ReportGateArgs) -> Result<View, 
     let source = whole(ctx, &ledger, &at);
     let document = gate::document(&source, &id)?;
     let command = format!("clover report gate {}", shell::word(&id));
+    answer(ctx, (&document, &args.out), &command, None)
+}
+
+pub(super) fn of_descent(ctx: &mut Ctx<'_>, args: &ReportSgdArgs) -> Result<View, CliError> {
+    let id = run_id(&args.run)?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let source = whole(ctx, &ledger, &at);
+    let document = descent::document(&source, &id)?;
+    let command = format!("clover report sgd {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
 }
 

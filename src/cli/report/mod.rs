@@ -16,6 +16,7 @@ use crate::cli::report::documents::ReportChangeArgs;
 use crate::cli::report::documents::ReportErasureArgs;
 use crate::cli::report::documents::ReportExpiryArgs;
 use crate::cli::report::documents::ReportGateArgs;
+use crate::cli::report::documents::ReportSgdArgs;
 use crate::cli::report::documents::ReportTrailArgs;
 use crate::cli::report::documents::SampledArgs;
 use crate::cli::show;
@@ -113,6 +114,9 @@ pub(super) enum Verb {
     /// What is kept and for how long, what was erased, and what is due
     #[command(after_help = "Example:\n  clover report retention -o retention.html")]
     Retention(EvidenceArgs),
+    /// One run of a judge's prompt: curves, steps, rejections, prompts, test, and its gate
+    #[command(after_help = "Example:\n  clover report sgd tune-1 -o tune-1.html")]
+    Sgd(ReportSgdArgs),
     /// Evidence for SOC 2, of a window
     #[command(
         hide = true,
@@ -209,6 +213,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Gate(args) => documents::of_gate(ctx, args),
         Verb::Part11(args) => documents::of_evidence(ctx, ReportKind::Part11, args),
         Verb::Retention(args) => documents::of_evidence(ctx, ReportKind::Retention, args),
+        Verb::Sgd(args) => documents::of_descent(ctx, args),
         Verb::Soc2(args) => documents::of_samples(ctx, ReportKind::Soc2, args),
         Verb::Tevv(args) => documents::of_evidence(ctx, ReportKind::Tevv, args),
         Verb::Trail(args) => documents::of_trail(ctx, args),

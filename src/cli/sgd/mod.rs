@@ -2,6 +2,8 @@
 
 mod agents;
 mod open;
+mod promote;
+mod prompts;
 mod refusals;
 
 use std::path::PathBuf;
@@ -10,8 +12,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
-use crate::cli::submit;
-use crate::event::id::ManifestId;
 use crate::event::id::RunId;
 use crate::event::payload::sgd_steps::SgdWord;
 use crate::ground::ambient;
@@ -19,16 +19,13 @@ use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::SgdError;
 use crate::session::sgd::found;
-use crate::session::sgd::promote;
 use crate::session::sgd::running;
 use crate::session::sgd::running::SgdPause;
 use crate::session::sgd::running::SgdRunning;
 use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
-use crate::view::gate::steps;
 use crate::view::sgd as views;
-use crate::workflow::sgd::course::SgdCourse;
 use crate::workflow::sgd::sample;
 
 #[derive(Debug, clap::Subcommand)]
@@ -70,9 +67,19 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover sgd test tune-1"
     )]
     Test(TestArgs),
-    /// Promote the checkpoint on decided gates that held it against prompt 0 on the rows kept for confirm
-    #[command(after_help = "Example:\n  clover sgd promote tune-1 --gate m-1")]
-    Promote(SgdPromoteArgs),
+    /// Plan the gate of the checkpoint; once the plan is signed, score confirm, decide and promote
+    #[command(
+        override_usage = "clover sgd promote RUN [OPTIONS] [-- JUDGE COMMAND]",
+        after_help = "Exit 6: the gate says no. Exit 12: a plan waits for a signature, or nothing is decided.\n\n\
+                      Example:\n  clover sgd promote tune-1"
+    )]
+    Promote(promote::SgdPromoteArgs),
+    /// Prompts of a run: one, what two differ by, how each came about; what a file holds
+    #[command(subcommand)]
+    Prompt(prompts::SgdPromptVerb),
+    /// Write a run as a git repository with a commit for each step
+    #[command(after_help = "Example:\n  clover sgd export tune-1 --git tune-1.git")]
+    Export(prompts::SgdExportArgs),
     /// End a run by a person's word; its test is not read
     #[command(after_help = "Example:\n  clover sgd stop tune-1")]
     Stop(SgdStopArgs),
@@ -124,6 +131,9 @@ pub(super) struct ApproveArgs {
     /// Refuse it
     #[arg(long)]
     pub refuse: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -135,18 +145,6 @@ pub(super) struct TestArgs {
     pub custodian: Option<String>,
     #[command(flatten)]
     pub program: Program,
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct SgdPromoteArgs {
-    /// The run
-    pub run: String,
-    /// A decided gate; may be given again
-    #[arg(long, value_name = "GATE")]
-    pub gate: Vec<String>,
-    /// Print the canonical unsigned body and append nothing
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -168,12 +166,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Show(args) => show(ctx, args),
         Verb::Approve(args) => approve(ctx, args),
         Verb::Test(args) => read_test(ctx, args),
-        Verb::Promote(args) => promote(ctx, args),
+        Verb::Promote(args) => promote::run(ctx, args),
+        Verb::Prompt(verb) => prompts::run(ctx, verb),
+        Verb::Export(args) => prompts::export(ctx, args),
         Verb::Stop(args) => stop(ctx, args),
     }
 }
 
-fn run_id(text: &str) -> Result<RunId, CliError> {
+pub(super) fn run_id(text: &str) -> Result<RunId, CliError> {
     text.parse()
         .map_err(|error| CliError::usage(format!("run {text:?}: {error}"), "clover sgd status"))
 }
@@ -228,12 +228,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let Some(place) = args.prompt else {
         return Ok(views::run(run));
     };
-    let none = || {
-        let message = format!("run {id} has no prompt at place {place}");
-        CliError::not_found(message, format!("clover sgd show {id}"))
-    };
-    let course = SgdCourse::of(run).map_err(|_| none())?;
-    let prompt = course.prompt_at(place).map_err(|_| none())?;
+    let prompt = prompts::at_place(run, place)?;
     Ok(views::prompt(run, place, prompt.digest(), prompt.render()))
 }
 
@@ -246,6 +241,19 @@ fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
     };
     let run = bench.run().map_err(SessionError::from)?;
     let proposal = running::waiting(run).map(|of| of.patch.as_str().to_owned());
+    if let Some(proposal) = &proposal {
+        let verb = if args.refuse { "refuse" } else { "approve" };
+        let question = format!(
+            "{verb} this patch, for good:\n{}\n",
+            views::diff_of(proposal)
+        );
+        let again = format!(
+            "clover sgd approve {}{}",
+            crate::ground::shell::word(&args.run),
+            if args.refuse { " --refuse" } else { "" }
+        );
+        ctx.confirm(&question, args.yes, &again)?;
+    }
     running::spoken(&mut bench, &mut ctx.ports(), word)?;
     let mut view = shown(&bench)?;
     if let Some(proposal) = proposal {
@@ -262,31 +270,6 @@ fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
         .with_custodian(args.custodian.as_ref());
     test::read(&mut bench, ports)?;
     shown(&bench)
-}
-
-fn promote(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
-    let ids: Vec<ManifestId> = args
-        .gate
-        .iter()
-        .map(|id| {
-            let wrong = |error| {
-                let message = format!("--gate {id:?}: {error}");
-                CliError::usage(message, "clover gate list")
-            };
-            id.parse().map_err(wrong)
-        })
-        .collect::<Result<_, _>>()?;
-    let id = run_id(&args.run)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let run = found(ledger.state(), &id)
-        .map_err(SessionError::from)?
-        .clone();
-    let step = promote::promote(&mut ctx.ports(), &ledger, &run, &ids)?;
-    let answer = submit::gate_step(ctx, &mut ledger, &step, args.dry_run)?;
-    match ids.first() {
-        Some(first) if !args.dry_run => Ok(steps::promoted(answer, first, &step.terms)),
-        _ => Ok(answer),
-    }
 }
 
 fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {

@@ -31,7 +31,10 @@ impl From<SgdError> for CliError {
             | SgdError::Unchanged(run) => {
                 Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
             }
-            SgdError::NoGate(_) => Self::refused(message, "clover gate plan --help"),
+            SgdError::OtherArms(gate) => {
+                Self::refused(message, format!("clover gate show {}", shell::word(&gate)))
+            }
+            SgdError::LongName(_) => Self::refused(message, "clover gate plan --help"),
             SgdError::NoRun(_) => Self::not_found(message, "clover sgd status"),
             SgdError::NoText(_) => Self::refused(message, "clover import rows --help"),
             SgdError::NotDue { run, .. } => {
@@ -44,7 +47,9 @@ impl From<SgdError> for CliError {
                 "clover judge ask --help",
             ),
             SgdError::SimulatedJudge(_) => Self::usage(message, "the same command without --"),
-            SgdError::Prompt(_) => Self::usage(message, "clover sgd open --help"),
+            SgdError::Prompt(_) | SgdError::Terms(_) => {
+                Self::usage(message, "clover sgd open --help")
+            }
             SgdError::Taken(_) => Self::refused(message, "clover sgd status"),
         }
     }

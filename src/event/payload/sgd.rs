@@ -19,6 +19,7 @@ use crate::id::PolicyId;
 use crate::id::RunId;
 use crate::id::Text;
 use crate::payload::endpoint::words;
+use crate::payload::gate::DrawnFrom;
 use crate::payload::intake::PartRoot;
 
 /// Longest document of a run, in bytes of UTF-8: a prompt, a request, a gradient or a patch.
@@ -49,6 +50,8 @@ words! {
         Base "base",
         /// The rows of a batch.
         Batch "batch",
+        /// All rows of confirm, under a gate.
+        Confirm "confirm",
         /// All rows of test.
         Test "test",
         /// All rows of val.
@@ -198,6 +201,9 @@ impl SgdSplits {
 pub struct SgdOpened {
     /// Who writes gradients and patches.
     pub agents: SgdAgents,
+    /// The first checkpoint above its newest label: parts and batches are drawn from it. Absent before rulebook 27.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beacon: Option<DrawnFrom>,
     /// The program that runs it.
     pub build: Text,
     /// The judge whose prompt it is.

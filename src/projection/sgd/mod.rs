@@ -1,6 +1,8 @@
 //! Runs that lower the loss of a judge's prompt: rows, scores, losses, steps, and what is due. The rule `sgd` reads it.
 
+pub mod draws;
 pub mod due;
+pub mod gate;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -121,6 +123,8 @@ pub struct SgdRun {
     pub best_scores: RowScores,
     /// The checkpoint.
     pub checkpoint: Option<SgdCheckpointSelected>,
+    /// Scores of confirm, by prompt.
+    pub confirm: BTreeMap<Digest, RowScores>,
     /// How it ended.
     pub end: Option<SgdEnd>,
     /// The experiment.
@@ -186,13 +190,21 @@ impl SgdRuns {
 
     fn opened(&mut self, (experiment, seq): (&ExperimentId, u64), said: &SgdOpened) {
         let known = self.by_id.entry(said.run.clone());
-        known.or_insert_with(|| SgdRun {
+        known.or_insert_with(|| SgdRun::opened(experiment.clone(), seq, said));
+    }
+}
+
+impl SgdRun {
+    /// A run as it was opened by an entry.
+    pub fn opened(experiment: ExperimentId, seq: u64, said: &SgdOpened) -> Self {
+        Self {
             base: Vec::new(),
             base_loss: None,
             best_scores: Vec::new(),
             checkpoint: None,
+            confirm: BTreeMap::new(),
             end: None,
-            experiment: experiment.clone(),
+            experiment,
             rows: BTreeMap::new(),
             said: said.clone(),
             seq,
@@ -202,11 +214,9 @@ impl SgdRuns {
             test_read: None,
             train: Vec::new(),
             val_loss: None,
-        });
+        }
     }
-}
 
-impl SgdRun {
     /// Rows of a part.
     pub fn rows(&self, split: SgdSplit) -> &[SgdRow] {
         self.rows.get(&split).map_or(&[], Vec::as_slice)
@@ -284,6 +294,10 @@ impl SgdRun {
                     }
                 }
             }
+            SgdPart::Confirm => {
+                let of = self.confirm.entry(said.prompt_digest).or_default();
+                of.extend_from_slice(&said.scores);
+            }
             SgdPart::Test => {
                 let of = self.test.entry(said.prompt_digest).or_default();
                 of.extend_from_slice(&said.scores);
@@ -314,7 +328,8 @@ impl SgdRun {
         }
     }
 
-    fn took(&mut self, payload: &Payload) {
+    /// Takes in what an event says of the run.
+    pub fn take(&mut self, payload: &Payload) {
         match payload {
             Payload::SgdRowsListed(said) => {
                 let of = self.rows.entry(said.split).or_default();
@@ -326,7 +341,7 @@ impl SgdRun {
                 (SgdPart::Batch, Some(step)) => step.train = Some(said.loss),
                 (SgdPart::Val, Some(step)) => step.val = Some(said.loss),
                 (SgdPart::Val, None) => self.val_loss = Some(said.loss),
-                (SgdPart::Batch, None) | (SgdPart::Test, _) => {}
+                (SgdPart::Batch, None) | (SgdPart::Confirm | SgdPart::Test, _) => {}
             },
             Payload::SgdBatchDrawn(said) => self.steps.push(SgdStep {
                 batch: Some(*said.clone()),
@@ -421,7 +436,7 @@ impl Fold for SgdRuns {
                 }
                 let run = run_of(payload).and_then(|run| self.by_id.get_mut(run));
                 if let Some(run) = run {
-                    run.took(payload);
+                    run.take(payload);
                 }
             }
         }

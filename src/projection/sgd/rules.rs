@@ -2,10 +2,10 @@
 //! the rows that were committed before the first; test is read once. What follows from numbers and texts, `workflow` asks.
 
 use clover_event::Payload;
-use clover_event::id::ExperimentId;
 use clover_event::id::Root;
 use clover_event::payload::Role;
 use clover_event::payload::decision::PromotionIssued;
+use clover_event::payload::gate::DrawnFrom;
 use clover_event::payload::intake::PartRoot;
 use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::sgd::REPEATS_MAX;
@@ -16,6 +16,7 @@ use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdRowsListed;
 use clover_event::payload::sgd::SgdScored;
 use clover_event::payload::sgd::SgdSplit;
+use clover_event::payload::sgd::SgdTerms;
 use clover_event::payload::sgd::SgdTestRead;
 use clover_event::payload::sgd_steps::BATCH_MAX;
 use clover_event::payload::sgd_steps::SgdEnd;
@@ -33,17 +34,20 @@ use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Count;
 
 use super::SgdRun;
 use super::SgdRuns;
+use super::draws::beacon_of;
+use super::draws::seed_of;
 use super::due;
+use super::gate;
 use super::run_of;
 use crate::judges::Judges;
 use crate::manifests::Manifests;
 use crate::splits::member_leaf_of;
-use crate::splits::members_root;
 
 /// The rule of runs that lower the loss of a prompt.
 #[derive(Clone, Copy, Debug)]
@@ -75,23 +79,17 @@ pub fn part_root(rows: &[SgdRow]) -> PartRoot {
     }
 }
 
-/// The seed of everything that is drawn in an experiment's runs: of splits where no run is named, else of its batches.
-pub fn seed_of(state: &State, experiment: &ExperimentId, run: &str) -> Option<Digest> {
-    let registered = state.fold::<SgdRuns>().experiments.get(experiment)?;
-    let mut bytes = b"clover/sgd/seed/v1\0".to_vec();
-    bytes.extend_from_slice(registered.0.as_bytes());
-    bytes.extend_from_slice(run.as_bytes());
-    Some(Digest::sha256(&bytes))
-}
-
 fn within(what: &str, found: u64, (least, most): (u64, u64)) -> RuleAnswer {
     let expected = format!("{what} from {least} to {most}");
     ensure!((least..=most).contains(&found), expected, found.to_string());
     Ok(())
 }
 
-fn check_terms(said: &SgdOpened) -> RuleAnswer {
-    let terms = &said.terms;
+/// Whether constants are ones that a run may have, whatever their schedule.
+///
+/// # Errors
+/// The first that is none.
+pub fn check_terms(terms: &SgdTerms) -> RuleAnswer {
     within("repeats", terms.repeats.value(), (1, REPEATS_MAX as u64))?;
     within("steps", terms.steps.value(), (1, STEPS_MAX))?;
     within("batch", terms.batch.value(), (3, BATCH_MAX as u64))?;
@@ -172,7 +170,19 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
     let judges = state.fold::<Judges>().of(experiment);
     let known = judges.is_some_and(|of| of.judges.contains_key(&said.judge));
     ensure!(known, "a registered judge", said.judge.to_string());
-    let seed = seed_of(state, experiment, said.run.as_str());
+    let beacon = beacon_of(state, experiment, event.event.header.seen);
+    if state.asks(Question::SaltedRows) {
+        beacon.required("a checkpoint above the newest label of the experiment")?;
+    }
+    let shown = |beacon: Option<DrawnFrom>| {
+        beacon.map_or_else(
+            || "none".to_owned(),
+            |of| format!("checkpoint {} {}", of.size, of.root.0.to_base64()),
+        )
+    };
+    let expected = format!("drawn from {}", shown(beacon));
+    ensure!(said.beacon == beacon, expected, shown(said.beacon));
+    let seed = seed_of(state, experiment, (beacon, said.run.as_str()));
     let seed = seed.required("experiment.registered of the experiment")?;
     let expected = format!("the seed that experiment and run give, {seed}");
     ensure!(said.seed == seed, expected, said.seed.to_string());
@@ -196,7 +206,7 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
         let is_same = first.said.splits == said.splits;
         ensure!(is_same, expected, "others");
     }
-    check_terms(said)
+    check_terms(&said.terms)
 }
 
 /// Rows go on where the part stands, in order, and are those that were committed.
@@ -262,6 +272,15 @@ fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
             step.map_or(run.said.prompt_digest, |_| said.prompt_digest),
             run.taken(),
         ),
+        SgdPart::Confirm => {
+            check_confirm(state, run, said)?;
+            (
+                run.confirm.get(&said.prompt_digest).map_or(0, Vec::len),
+                run.count(SgdSplit::Confirm),
+                said.prompt_digest,
+                run.taken(),
+            )
+        }
         SgdPart::Test => {
             let chosen = run.checkpoint.as_ref();
             let chosen = chosen.required("sgd.checkpoint_selected before test is read")?;
@@ -296,6 +315,21 @@ fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
         ensure!(fits, expected, format!("{} of a row", of.len()));
     }
     Ok(())
+}
+
+/// Confirm is scored after the end, under prompt 0 and the checkpoint, while a gate of the run is open.
+fn check_confirm(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
+    let name = &run.said.run;
+    let is_ended = run.end == Some(SgdEnd::Completed);
+    let expected = format!("the end of {name}, completed, before confirm is scored");
+    ensure!(is_ended, expected, "none");
+    let chosen = run.checkpoint.as_ref();
+    let chosen = chosen.required(&format!("sgd.checkpoint_selected of {name}"))?;
+    let known = [run.said.prompt_digest, chosen.prompt_digest];
+    let is_known = known.contains(&said.prompt_digest);
+    let expected = "confirm under prompt 0 or the checkpoint";
+    ensure!(is_known, expected, said.prompt_digest.to_string());
+    gate::check_open(state, run)
 }
 
 /// Rows of test are read in one run of an experiment.
@@ -386,9 +420,11 @@ fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     let expected = format!("the experiment of {name}, {}", run.experiment);
     let found = experiment.map_or("none", |of| of.as_str());
     ensure!(experiment == Some(&run.experiment), expected, found);
-    let Some(due) = run.due() else {
+    let is_confirm = matches!(payload, Payload::SgdScored(said) if said.part == SgdPart::Confirm);
+    let due = run.due();
+    if due.is_none() && !is_confirm {
         return unmet(format!("a run that is open, as {name} is not"), "its end");
-    };
+    }
     let author = event.event.header.author;
     let is_agents = matches!(
         payload,
@@ -408,9 +444,11 @@ fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
         _ => (None, None),
     };
     let kind = event.event.kind();
-    let is_due = due::is_due(due, kind, (part, split));
-    let found = part.map_or_else(|| kind.to_string(), |part| format!("{kind} of {part}"));
-    ensure!(is_due, format!("{due} first"), found);
+    if let Some(due) = due.filter(|_| !is_confirm) {
+        let is_due = due::is_due(due, kind, (part, split));
+        let found = part.map_or_else(|| kind.to_string(), |part| format!("{kind} of {part}"));
+        ensure!(is_due, format!("{due} first"), found);
+    }
     check_step(payload, run)?;
     match payload {
         Payload::SgdRowsListed(said) => check_rows(run, said),
@@ -452,14 +490,6 @@ fn check_judged(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     Ok(())
 }
 
-/// The root over the clusters that a run keeps for confirm: what a gate of its prompts binds.
-pub fn confirm_root(run: &SgdRun) -> Root {
-    let rows = run.rows(SgdSplit::Confirm);
-    let mut items: Vec<&str> = rows.iter().map(|row| row.item.as_str()).collect();
-    items.dedup();
-    members_root(items)
-}
-
 /// A prompt of a run is promoted as its checkpoint, after test was read, on gates that hold it against prompt 0 on the
 /// clusters that the run kept for confirm.
 fn check_promotion(state: &State, said: &PromotionIssued) -> RuleAnswer {
@@ -489,9 +519,9 @@ fn check_promoted(state: &State, run: &SgdRun, said: &PromotionIssued) -> RuleAn
     ensure!(is_chosen, expected, said.candidate_digest.to_string());
     let read = run.test_read.as_ref();
     read.required(&format!("sgd.test_read of {name}"))?;
-    let root = confirm_root(run);
-    for gate in &said.gates {
-        let version = manifests.by_id.get(gate).and_then(|of| of.in_force());
+    let root = gate::confirm_root(run);
+    for id in &said.gates {
+        let version = manifests.by_id.get(id).and_then(|of| of.in_force());
         let manifest = &version.required("a version in force")?.manifest;
         let bound = manifest.data.as_ref().map(|of| of.confirm_root);
         let expected = format!("a gate on the confirm clusters of {name}, {}", root.0);
@@ -502,7 +532,10 @@ fn check_promoted(state: &State, run: &SgdRun, said: &PromotionIssued) -> RuleAn
             arm.role == ArmRole::Baseline && arm.artifact_digest == run.said.prompt_digest
         });
         let expected = format!("a gate against prompt 0 of {name}");
-        ensure!(is_base, expected, gate.to_string());
+        ensure!(is_base, expected, id.to_string());
+        if state.asks(Question::SgdGate) {
+            gate::check_claim(state, run, (id, manifest))?;
+        }
     }
     Ok(())
 }
@@ -511,9 +544,10 @@ impl Rule for SgdRule {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let answer = match &event.event.payload {
             Payload::SgdOpened(said) => check_opened(state, event, said),
-            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) | Payload::LabelSealed(_) => {
-                check_judged(state, event)
+            Payload::ScoreRecorded(said) => {
+                check_judged(state, event).and_then(|()| gate::check_agreement(state, event, said))
             }
+            Payload::LabelRecorded(_) | Payload::LabelSealed(_) => check_judged(state, event),
             Payload::PromotionIssued(said) => check_promotion(state, said),
             payload if run_of(payload).is_some() => check_in_run(state, event),
             _ => return,

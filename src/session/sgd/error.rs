@@ -2,28 +2,14 @@
 
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
-use clover_event::id::Root;
+use clover_event::id::ManifestId;
 use clover_event::id::RunId;
 use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdSplit;
-use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Unmet;
 use clover_projection::sgd::due::SgdDue;
 use clover_workflow::judge::JudgeError;
-
-/// The gate that a promotion of a checkpoint takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WantedGate {
-    /// Prompt 0.
-    pub baseline: Digest,
-    /// The checkpoint.
-    pub candidate: Digest,
-    /// Root over the clusters of confirm.
-    pub root: Root,
-    /// How many there are.
-    pub units: usize,
-}
 
 /// Why a step of a run was not done.
 #[derive(Debug, thiserror::Error)]
@@ -71,12 +57,9 @@ pub enum SgdError {
         /// What of which row.
         what: String,
     },
-    /// No gate holds the checkpoint of a run against prompt 0.
-    #[error(
-        "no gate is named; it takes one with candidate {}, baseline {}, and data.confirm_root {} of {} units",
-        .0.candidate, .0.baseline, .0.root.0.to_base64(), .0.units
-    )]
-    NoGate(Box<WantedGate>),
+    /// A name is so long that nothing can be named after it.
+    #[error("run {0}: its name is too long for an experiment that is named after it")]
+    LongName(RunId),
     /// No judge of a name is registered.
     #[error("no judge {judge} is registered in {experiment}")]
     NoJudge {
@@ -112,6 +95,9 @@ pub enum SgdError {
         /// What is due.
         due: SgdDue,
     },
+    /// A gate has other arms than the prompts of its run.
+    #[error("gate {0}: its arms are not prompt 0 and the checkpoint of its run")]
+    OtherArms(ManifestId),
     /// A prompt is none.
     #[error("the prompt: {0}")]
     Prompt(String),
@@ -121,6 +107,9 @@ pub enum SgdError {
     /// The checkpoint is prompt 0.
     #[error("run {0}: its checkpoint is prompt 0, and there is nothing to promote")]
     Unchanged(RunId),
+    /// A constant is none that a run may have.
+    #[error("expected {}, found {}", .0.expected, .0.found)]
+    Terms(Box<Unmet>),
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),

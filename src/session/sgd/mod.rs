@@ -2,6 +2,7 @@
 //! test once, and promoted through a gate. Everything is on record before the next step, so a run that was cut goes on.
 
 pub mod error;
+pub mod history;
 pub mod open;
 pub mod promote;
 pub mod running;

@@ -28,9 +28,11 @@ use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::judges::Judges;
 use clover_projection::sgd::SgdRuns;
+use clover_projection::sgd::draws::beacon_of;
+use clover_projection::sgd::draws::parts_seed;
+use clover_projection::sgd::draws::seed_of;
 use clover_projection::sgd::due::LISTED;
 use clover_projection::sgd::rules::part_root;
-use clover_projection::sgd::rules::seed_of;
 use clover_prompt::JudgePrompt;
 use clover_prompt::Lexicon;
 use clover_rubric::evidence;
@@ -38,6 +40,7 @@ use clover_rubric::extract;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::judge::simulated;
 use clover_workflow::sgd::rows;
+use clover_workflow::sgd::rule;
 
 use crate::append;
 use crate::error::SessionError;
@@ -113,13 +116,15 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         target: first.map_or(request.terms.target, |first| first.terms.target),
         ..request.terms.clone()
     };
+    rule::check_terms(&terms).map_err(|unmet| SgdError::Terms(Box::new(unmet)))?;
     let all = rows::labelled(ledger, (experiment, through), terms.target)?;
-    let seed = |name: &str| {
-        let seed = seed_of(state, experiment, name);
-        seed.ok_or_else(|| SgdError::NoRun(request.run.clone()))
-    };
+    // Whoever opens it names the checkpoint at the head, where no entry named one above its labels.
+    let beacon = beacon_of(state, experiment, Some(ledger.seen()));
+    let none = || SgdError::NoRun(request.run.clone());
+    let seed = seed_of(state, experiment, (beacon, request.run.as_str())).ok_or_else(none)?;
+    let of_parts = parts_seed(state, experiment, beacon).ok_or_else(none)?;
     let total = all.len();
-    let parts = rows::parts(all, seed("")?);
+    let parts = rows::parts(all, of_parts);
     for split in LISTED {
         if parts.get(&split).is_none_or(|rows| rows.len() < 3) {
             return Err(SgdError::FewRows {
@@ -145,6 +150,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
     })?;
     let opened = SgdOpened {
         agents: request.agents,
+        beacon,
         build: text(BUILD),
         judge: request.judge.clone(),
         key,
@@ -153,7 +159,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         prompt,
         prompt_digest: request.prompt.digest(),
         run: request.run.clone(),
-        seed: seed(request.run.as_str())?,
+        seed,
         splits: SgdSplits {
             confirm: root(SgdSplit::Confirm),
             test: root(SgdSplit::Test),

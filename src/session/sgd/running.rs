@@ -333,7 +333,14 @@ impl<'b> SgdRunning<'b> {
         let verdict = course.verdict().map_err(SgdError::from)?;
         let standing = run.going().and_then(|step| step.standing()).cloned();
         let standing = standing.ok_or_else(|| SgdError::NoneWaits(self.bench.id.clone()))?;
-        let leaks = self.leak_test(standing.patch.as_str());
+        // Patches add up: what the whole prompt holds of a row is held against prompt 0 too.
+        let mut texts = vec![standing.patch.as_str().to_owned()];
+        if let PatchVerdict::Valid(patch) = &verdict {
+            texts.push(patch.prompt.render());
+        }
+        let leaks = texts
+            .iter()
+            .try_for_each(|text| self.leak_test(text).map(drop));
         let violations = match (verdict, leaks) {
             (_, Err(SessionError::Sgd(error))) if matches!(*error, SgdError::Leak { .. }) => {
                 vec![verdict::leaked()]

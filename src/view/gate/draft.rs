@@ -22,6 +22,9 @@ use crate::view::word;
 /// Units before which nothing is concluded, where there are as many.
 const N_MIN: u64 = 20;
 
+/// The metric of a plan that names none.
+pub const METRIC: &str = "quality";
+
 /// What a plan of a gate is written from.
 #[derive(Clone, Debug)]
 pub struct GateTerms {
@@ -37,6 +40,8 @@ pub struct GateTerms {
     pub gate: ManifestId,
     /// SHA-256 of the judge's file.
     pub judge: Digest,
+    /// The metric.
+    pub metric: &'static str,
     /// The lowest and the highest outcome.
     pub scale: (Micro, Micro),
     /// Merkle root of the units, and how many they are.
@@ -137,6 +142,7 @@ pub fn text(of: &GateTerms, share: &FamilyShare) -> String {
         ("  claim", claim),
         ("    artifact_digest", of.baseline.to_hex()),
         ("    artifact_digest", of.candidate.to_hex()),
+        ("  metric", of.metric.to_owned()),
         ("  judge_digest", of.judge.to_hex()),
         ("  scale_lo_micro", of.scale.0.value().to_string()),
         ("  scale_hi_micro", of.scale.1.value().to_string()),

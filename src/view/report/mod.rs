@@ -5,6 +5,7 @@ pub mod change;
 mod compared;
 mod course;
 pub mod coverage;
+pub mod descent;
 pub mod documents;
 mod environments;
 pub mod erasure;

@@ -29,8 +29,8 @@ use clover_num::Finite;
 use clover_projection::sgd::RowScores;
 use clover_projection::sgd::SgdRun;
 use clover_projection::sgd::SgdStep;
+use clover_projection::sgd::draws::parts_seed;
 use clover_projection::sgd::rules::rows_root;
-use clover_projection::sgd::rules::seed_of;
 use clover_prompt::Gradient;
 use clover_prompt::JudgePrompt;
 use clover_prompt::PatchTerms;
@@ -88,7 +88,8 @@ pub fn patch_terms(terms: &SgdTerms) -> PatchTerms {
 /// # Errors
 /// [`Unmet`] where the experiment is not registered.
 pub fn splits_seed(state: &State, run: &SgdRun) -> Result<Digest, Unmet> {
-    seed_of(state, &run.experiment, "").required("experiment.registered of the experiment")
+    let seed = parts_seed(state, &run.experiment, run.said.beacon);
+    seed.required("experiment.registered of the experiment")
 }
 
 /// A gradient, as canonical JSON.
@@ -115,6 +116,10 @@ pub fn unscored(run: &SgdRun, part: SgdPart, prompt: Digest) -> (usize, Vec<&Sgd
         SgdPart::Val => (
             step.map_or(run.best_scores.len(), |of| of.val_scores.len()),
             run.rows(SgdSplit::Val).iter().collect(),
+        ),
+        SgdPart::Confirm => (
+            run.confirm.get(&prompt).map_or(0, Vec::len),
+            run.rows(SgdSplit::Confirm).iter().collect(),
         ),
         SgdPart::Test => (
             run.test.get(&prompt).map_or(0, Vec::len),
@@ -229,7 +234,7 @@ impl<'r> SgdCourse<'r> {
                     Err(unmet("a proposal that is valid", "another"))
                 }
             },
-            (SgdPart::Test, _) => self.chosen(),
+            (SgdPart::Confirm | SgdPart::Test, _) => self.chosen(),
             _ => self.current().cloned(),
         }
     }
@@ -265,7 +270,9 @@ impl<'r> SgdCourse<'r> {
             }
             (SgdPart::Val, Some(step)) => self.loss_of(&all(SgdSplit::Val), &step.val_scores),
             (SgdPart::Val, None) => self.loss_of(&all(SgdSplit::Val), &self.run.best_scores),
-            (SgdPart::Test, _) => Err(unmet("a part whose loss is computed", "test")),
+            (SgdPart::Confirm | SgdPart::Test, _) => {
+                Err(unmet("a part whose loss is computed", part.as_str()))
+            }
         }
     }
 

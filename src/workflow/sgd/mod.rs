@@ -5,6 +5,7 @@ pub mod course;
 pub mod forward;
 pub mod leak;
 pub mod numbers;
+pub mod replay;
 pub mod rows;
 pub mod rule;
 pub mod sample;

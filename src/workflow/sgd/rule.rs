@@ -1,11 +1,14 @@
 //! The rule `sgd` where it computes: batches, losses, requests, verdicts, steps and ends of a run are what its record gives.
 
 use clover_event::Payload;
+use clover_event::payload::decision::PromotionIssued;
 use clover_event::payload::sgd::SgdOpened;
 use clover_event::payload::sgd::SgdPart;
 use clover_event::payload::sgd::SgdScored;
+use clover_event::payload::sgd::SgdTerms;
 use clover_event::payload::sgd_steps::SgdPatchRejected;
 use clover_event::payload::sgd_steps::SgdStepCommitted;
+use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::ProposedEvent;
@@ -16,6 +19,7 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_projection::sgd::SgdRun;
 use clover_projection::sgd::SgdRuns;
@@ -71,11 +75,20 @@ fn check_opened(said: &SgdOpened) -> RuleAnswer {
     let expected = format!("the lexicon of the program, {lexicon}");
     let found = said.lexicon;
     ensure!(found == lexicon, expected, found.to_string());
-    check_schedule(said)
+    check_schedule(&said.terms)
 }
 
-fn check_schedule(said: &SgdOpened) -> RuleAnswer {
-    let checked = patch_terms(&said.terms).schedule.check();
+/// Whether constants are ones that a run may have.
+///
+/// # Errors
+/// The first that is none.
+pub fn check_terms(terms: &SgdTerms) -> RuleAnswer {
+    clover_projection::sgd::rules::check_terms(terms)?;
+    check_schedule(terms)
+}
+
+fn check_schedule(terms: &SgdTerms) -> RuleAnswer {
+    let checked = patch_terms(terms).schedule.check();
     checked.map_err(|fault| Unmet {
         expected: format!("{} as {}", fault.field, fault.expected),
         found: "another".to_owned(),
@@ -94,12 +107,15 @@ fn check_scored(course: &SgdCourse<'_>, run: &SgdRun, said: &SgdScored) -> RuleA
     Ok(())
 }
 
+/// Whether a rejection names nothing but words of rows.
+pub fn is_leak_alone(said: &SgdPatchRejected) -> bool {
+    let mut all = said.violations.iter();
+    all.all(|of| of.rule.as_str() == PatchRule::Leak.as_str())
+}
+
 /// A rejection names what the validator found; words of rows only whoever has the texts can see.
 fn check_rejected(course: &SgdCourse<'_>, said: &SgdPatchRejected) -> RuleAnswer {
-    let is_leak = |of: &clover_event::payload::sgd_steps::SgdViolation| {
-        of.rule.as_str() == PatchRule::Leak.as_str()
-    };
-    if said.violations.iter().all(is_leak) {
+    if is_leak_alone(said) {
         return Ok(());
     }
     match course.verdict()? {
@@ -139,6 +155,34 @@ fn check_followed(course: &SgdCourse<'_>) -> RuleAnswer {
 /// What a step takes is what it leaves: a proposal that stands is applied.
 fn check_committed(course: &SgdCourse<'_>, said: &SgdStepCommitted) -> RuleAnswer {
     same(&said.clone().into(), course.committed()?)
+}
+
+/// Digests under which a text of a prompt could pass for another candidate: of what the judge is told, with and without a last
+/// line end.
+fn text_digests(prompt: &JudgePrompt) -> [Digest; 2] {
+    let text = prompt.render();
+    [
+        Digest::sha256(text.as_bytes()),
+        Digest::sha256(format!("{text}\n").as_bytes()),
+    ]
+}
+
+/// A prompt that a step of a run left is promoted by its own digest, and not by that of its text.
+fn check_text(state: &State, said: &PromotionIssued) -> RuleAnswer {
+    if !state.asks(Question::SgdGate) {
+        return Ok(());
+    }
+    for run in state.fold::<SgdRuns>().by_id.values() {
+        let course = SgdCourse::of(run)?;
+        for place in 1..=run.taken() {
+            let prompt = course.prompt_at(place)?;
+            let is_text = text_digests(prompt).contains(&said.candidate_digest);
+            let expected = format!("{}, the prompt that {} left", prompt.digest(), run.said.run);
+            let found = || format!("{}, of its text", said.candidate_digest);
+            ensure!(!is_text, expected, found());
+        }
+    }
+    Ok(())
 }
 
 fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
@@ -198,6 +242,7 @@ impl Rule for SgdRecomputation {
         }
         let answer = match &event.event.payload {
             Payload::SgdOpened(said) => check_opened(said),
+            Payload::PromotionIssued(said) => check_text(state, said),
             payload if run_of(payload).is_some() => check(state, event),
             _ => return,
         };

@@ -90,6 +90,8 @@ mod secrets;
 mod seen;
 mod sequential;
 mod sgd;
+mod sgd_promotion;
+mod sgd_prompts;
 mod shipped;
 mod signed;
 mod simulate;

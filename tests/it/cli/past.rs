@@ -19,7 +19,7 @@ use crate::support::samples::Story;
 use crate::support::tuned;
 
 /// Verbs that no ledger here answers: they refuse alike then and now.
-const SILENT: [&str; 12] = [
+const SILENT: [&str; 16] = [
     "exposure list",
     "gate show",
     "generator show",
@@ -28,8 +28,12 @@ const SILENT: [&str; 12] = [
     "prereg show",
     "report erasure",
     "report gate",
+    "report sgd",
     "report show",
     "rubric dead",
+    "sgd prompt diff",
+    "sgd prompt log",
+    "sgd prompt show",
     "sgd show",
     "synth show",
 ];
@@ -135,7 +139,8 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
                 each(of("manifest_id"))
             }
             "family show" => each(of("family")),
-            "generator show" | "sgd show" | "synth show" => each(of("run")),
+            "generator show" | "report sgd" | "sgd prompt diff" | "sgd prompt log"
+            | "sgd prompt show" | "sgd show" | "synth show" => each(of("run")),
             "iterate show" | "report iteration" => each(of("iteration")),
             "key export" | "key show" => vec![format!("{verb} Ada"), format!("{verb} Ben")],
             "report show" => reports.iter().map(|seq| format!("{verb} {seq}")).collect(),

@@ -30,7 +30,7 @@ fn page() -> String {
 }
 
 /// A desk with labelled rows and the prompt of the page.
-fn desk(rows: u64, seed: u64) -> Desk {
+pub(super) fn desk(rows: u64, seed: u64) -> Desk {
     let mut desk = Desk::new();
     let text = blocks(&page(), "text").remove(0);
     desk.file("judge.md", &text);
@@ -83,6 +83,8 @@ fn the_walk_of_the_page_lowers_the_loss_of_test() {
     let ran = desk.words(&["sgd", "run", "tune-1"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     desk.ok("at 300 -- sgd status");
+    let replayed = desk.ok("replay tune-1").out;
+    assert!(replayed.contains(" 0 differ · 0 cannot"), "{replayed}");
 }
 
 #[test]
@@ -306,7 +308,13 @@ fn a_person_sees_the_patch_that_waits() {
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    let approved = desk.ok("sgd approve one").out;
+    // Nobody is there to answer, and nothing was said.
+    desk.refused(
+        &["sgd", "approve", "one"],
+        2,
+        &["+You must always", "--yes"],
+    );
+    let approved = desk.ok("sgd approve one --yes").out;
     assert!(approved.contains("+You must always"), "{approved}");
     let ran = desk.words(&run);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

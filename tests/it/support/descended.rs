@@ -26,9 +26,11 @@ use clover::num::Count;
 use clover::num::Micro;
 use clover::projection::sgd::SgdRun;
 use clover::projection::sgd::SgdRuns;
+use clover::projection::sgd::draws::beacon_of;
+use clover::projection::sgd::draws::parts_seed;
+use clover::projection::sgd::draws::seed_of;
 use clover::projection::sgd::due::SgdDue;
 use clover::projection::sgd::rules::part_root;
-use clover::projection::sgd::rules::seed_of;
 use clover::prompt::JudgePrompt;
 use clover::prompt::Lexicon;
 use clover::prompt::Proposal;
@@ -48,6 +50,8 @@ use super::signer;
 
 /// The run.
 pub const RUN: &str = "descent-1";
+/// A run whose steps make its prompt better.
+pub const BETTER: &str = "descent-better";
 /// The byte of the agents' key.
 pub const AGENTS: u8 = 62;
 /// Rows of the experiment.
@@ -106,14 +110,15 @@ pub fn opened(
     let first = state.fold::<SgdRuns>().first_of(of);
     let through = first.map_or(ledger.size() - 1, |first| first.said.through_seq.value());
     let all = rows::labelled(ledger, (of, through), SgdTarget::Mean).unwrap();
-    let parts = rows::parts(all, seed_of(state, of, "").unwrap());
+    let beacon = beacon_of(state, of, Some(ledger.seen()));
+    let parts = rows::parts(all, parts_seed(state, of, beacon).unwrap());
     let prompt = prompt();
     let root = |split| part_root(&parts[&split]);
-    let said = json!({
+    let mut said = json!({
         "agents": "aggregate", "build": "clover 0.1.0", "judge": "sim", "key": signer(agents).id(),
         "lexicon": Lexicon::built_in().digest(), "model": "aggregate/1",
         "prompt": String::from_utf8(prompt.to_json()).unwrap(), "prompt_digest": prompt.digest(), "run": run,
-        "seed": seed_of(state, of, run).unwrap(),
+        "seed": seed_of(state, of, (beacon, run)).unwrap(),
         "splits": {
             "confirm": root(SgdSplit::Confirm), "test": root(SgdSplit::Test), "train": root(SgdSplit::Train),
             "val": root(SgdSplit::Val),
@@ -126,13 +131,17 @@ pub fn opened(
         },
         "through_seq": through,
     });
+    if let Some(beacon) = beacon {
+        said["beacon"] = json!({"root": beacon.root, "size": beacon.size});
+    }
     planned::payload("sgd.opened", &said)
 }
 
-/// Scores of rows: near their targets under prompt 0, and the other way round under every other.
+/// Scores of rows: near their targets under prompt 0, and the other way round under every other; of the better run the other
+/// way about.
 fn scores(run: &SgdRun, part: SgdPart, prompt: Digest) -> Vec<Vec<Micro>> {
     let (_, rows) = course::unscored(run, part, prompt);
-    let is_base = prompt == run.said.prompt_digest;
+    let is_base = (prompt == run.said.prompt_digest) != (run.said.run.as_str() == BETTER);
     let of = |target: Micro| {
         let target = target.value();
         let mean = if is_base { target } else { 1_000_000 - target };
@@ -215,6 +224,11 @@ fn scored(run: &SgdRun, part: SgdPart, prompt: Digest) -> Payload {
     .into()
 }
 
+/// Scores of confirm under a prompt.
+pub fn confirmed(run: &SgdRun, prompt: Digest) -> Payload {
+    scored(run, SgdPart::Confirm, prompt)
+}
+
 /// What is said next of the run; `None` after its end.
 pub fn next(ledger: &Ledger, (of, run): (&ExperimentId, &str)) -> Option<Payload> {
     let state = ledger.state();
@@ -227,7 +241,7 @@ pub fn next(ledger: &Ledger, (of, run): (&ExperimentId, &str)) -> Option<Payload
         SgdDue::Rows(split) => {
             let through = (of, run.said.through_seq.value());
             let all = rows::labelled(ledger, through, run.said.terms.target).unwrap();
-            let parts = rows::parts(all, seed_of(state, of, "").unwrap());
+            let parts = rows::parts(all, parts_seed(state, of, None).unwrap());
             SgdRowsListed {
                 first: count(0),
                 rows: parts[&split].clone(),

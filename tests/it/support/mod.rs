@@ -44,6 +44,7 @@ pub mod tampered_labelled;
 pub mod tampered_names;
 pub mod tampered_picked;
 pub mod tampered_probed;
+pub mod tampered_promotions;
 pub mod tampered_prompts;
 pub mod tampered_releases;
 pub mod tampered_retold;

@@ -166,7 +166,7 @@ fn author(payload: &Payload) -> u8 {
 }
 
 /// A run from its opening to its end, or to where test is due.
-fn told(teller: &mut Teller, (run, steps): (&str, u64), is_whole: bool) {
+pub(super) fn told(teller: &mut Teller, (run, steps): (&str, u64), is_whole: bool) {
     let of: ExperimentId = EXPERIMENT.parse().unwrap();
     let said = descended::opened(teller.ledger(), &of, (run, RUNNER, steps));
     teller.say_in(ADA, "opened", said);
@@ -179,8 +179,8 @@ fn told(teller: &mut Teller, (run, steps): (&str, u64), is_whole: bool) {
     }
 }
 
-fn begun() -> Teller {
-    let mut teller = Teller::begin();
+pub(super) fn begun(rulebook: u32) -> Teller {
+    let mut teller = Teller::begin_under(rulebook);
     // Before the keys: the seed of everything that is drawn hangs on it.
     teller.say_in(ADA, "registered", planned::experiment_registered());
     for (name, who, holder, role) in [
@@ -201,14 +201,14 @@ fn begun() -> Teller {
 
 /// One run, whole.
 static FIRST: LazyLock<Story> = LazyLock::new(|| {
-    let mut teller = begun();
+    let mut teller = begun(clover::ledger::rulebooks::UNNAMED);
     told(&mut teller, (descended::RUN, 3), true);
     teller.finish()
 });
 
 /// That run, and a second one up to where its test is due.
 static SECOND: LazyLock<Story> = LazyLock::new(|| {
-    let mut teller = begun();
+    let mut teller = begun(clover::ledger::rulebooks::UNNAMED);
     told(&mut teller, (descended::RUN, 3), true);
     told(&mut teller, ("descent-2", 1), false);
     teller.finish()

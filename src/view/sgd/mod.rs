@@ -1,5 +1,8 @@
 //! Runs that lower the loss of a judge's prompt: how one stands, its curves, what was rejected, and every run.
 
+pub mod promotion;
+pub mod prompts;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -264,7 +267,7 @@ pub fn planned(plan: &SgdPlan, experiment: &ExperimentId) -> View {
     view
 }
 
-fn facts(run: &SgdRun) -> SgdRunShown {
+pub(in crate::view) fn facts(run: &SgdRun) -> SgdRunShown {
     let said = &run.said;
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
     let mut blame: BTreeMap<String, (u64, f64)> = BTreeMap::new();
@@ -484,6 +487,13 @@ pub fn ran(of: &SgdRun, pause: SgdPause) -> View {
     view
 }
 
+/// The diff of a proposal alone.
+pub fn diff_of(patch: &str) -> String {
+    let members: serde_json::Value = serde_json::from_str(patch).unwrap_or_default();
+    let diff = members["patch"]["diff"].as_str();
+    diff.unwrap_or_default().to_owned()
+}
+
 /// The diff of a proposal, and why it is proposed; whoever approves reads it first.
 pub fn proposal(view: &mut View, patch: &str) {
     let members: serde_json::Value = serde_json::from_str(patch).unwrap_or_default();
@@ -493,7 +503,7 @@ pub fn proposal(view: &mut View, patch: &str) {
         "Why it is proposed: {}",
         text(&members["rationale"])
     ));
-    view.source(text(&members["patch"]["diff"]));
+    view.source(diff_of(patch));
 }
 
 /// The prompt of a run at a place.

@@ -1,0 +1,139 @@
+//! `clover sgd promote`: the plan of a run's gate, then the gate itself, then the promotion.
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::iterate::program::Program;
+use crate::cli::sgd::bench;
+use crate::event::id::FamilyId;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::Outcome;
+use crate::ground::ambient;
+use crate::ground::shell;
+use crate::num::Micro;
+use crate::session::SessionError;
+use crate::session::sgd::SgdBench;
+use crate::session::sgd::promote;
+use crate::session::sgd::promote::PromotionDue;
+use crate::view::View;
+use crate::view::sgd::promotion as views;
+
+const HELP: &str = "clover sgd promote --help";
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SgdPromoteArgs {
+    /// The run
+    pub run: String,
+    /// Where the plan of its gate is written; default RUN-gate.yaml
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// The family whose error rate the gate spends; default one of its own
+    #[arg(long, value_name = "ID")]
+    pub family: Option<String>,
+    /// Error rate of a family of its own
+    #[arg(
+        long,
+        value_name = "A",
+        default_value = "0.05",
+        conflicts_with = "family"
+    )]
+    pub alpha: String,
+    /// Do not ask before confirm is scored
+    #[arg(long)]
+    pub yes: bool,
+    /// The custodian's key; default the only one at hand
+    #[arg(long, value_name = "KEY")]
+    pub custodian: Option<String>,
+    #[command(flatten)]
+    pub program: Program,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
+    let mut bench = bench(ctx, &args.run)?;
+    let run = bench.run().map_err(SessionError::from)?.clone();
+    let due = promote::due(bench.ledger.state(), &run).map_err(SessionError::from)?;
+    match due {
+        PromotionDue::Plan => plan(ctx, args, &mut bench),
+        PromotionDue::Countersignature(id) => Ok(views::unsigned(bench.ledger.state(), &run, &id)),
+        PromotionDue::Decision(id) => decide(ctx, args, &mut bench, &id),
+        PromotionDue::Promotion(id, outcome) => promotion(ctx, &mut bench, &id, outcome),
+    }
+}
+
+fn alpha(text: &str) -> Result<Micro, CliError> {
+    let wrong = || {
+        let message =
+            format!("--alpha {text}: expected a number above 0 and below 1, such as 0.05");
+        CliError::usage(message, HELP)
+    };
+    match Micro::parse(text) {
+        Ok((alpha, false)) if (1..1_000_000).contains(&alpha.value()) => Ok(alpha),
+        _ => Err(wrong()),
+    }
+}
+
+fn plan(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs, bench: &mut SgdBench) -> Result<View, CliError> {
+    let family = args.family.as_deref().map(|id| {
+        let found = id.parse::<FamilyId>();
+        found.map_err(|error| CliError::usage(format!("--family {id:?}: {error}"), HELP))
+    });
+    let (family, alpha) = (family.transpose()?, alpha(&args.alpha)?);
+    let default = || PathBuf::from(format!("{}-gate.yaml", args.run));
+    let file = args.plan.clone().unwrap_or_else(default);
+    let run = bench.run().map_err(SessionError::from)?.clone();
+    let ports = &mut ctx.ports();
+    let plan = promote::plan(ports, &mut bench.ledger, &run, (family, alpha))?;
+    let (path, text) = (ctx.path(&file), views::plan_text(&plan));
+    // The same plan may be asked for again; one that a person changed is not overwritten.
+    let stands = ctx.read(&file).is_ok_and(|bytes| bytes == text.as_bytes());
+    if !stands {
+        ambient::write_new(&path, text.as_bytes(), 0o644)?;
+    }
+    Ok(views::planned(bench.ledger.state(), &run, &plan, &file))
+}
+
+fn decide(
+    ctx: &mut Ctx<'_>,
+    args: &SgdPromoteArgs,
+    bench: &mut SgdBench,
+    id: &ManifestId,
+) -> Result<View, CliError> {
+    let run = bench.run().map_err(SessionError::from)?.clone();
+    if run.confirm.is_empty() {
+        let question = format!(
+            "score confirm of {} under both prompts: these clusters count in no other gate",
+            run.said.run
+        );
+        let mut again = format!("clover sgd promote {}", shell::word(&args.run));
+        if !args.program.command.is_empty() {
+            again += &format!(" -- {}", args.program.command.join(" "));
+        }
+        ctx.confirm(&question, args.yes, &again)?;
+    }
+    let ports = &mut ctx
+        .ports()
+        .with_program(&args.program)
+        .with_custodian(args.custodian.as_ref())
+        .with_interrupts()?;
+    let Some(end) = promote::decide(bench, ports, id)? else {
+        return Ok(views::cut(bench.ledger.state(), &run, id));
+    };
+    promotion(ctx, bench, id, end.outcome)
+}
+
+fn promotion(
+    ctx: &mut Ctx<'_>,
+    bench: &mut SgdBench,
+    id: &ManifestId,
+    outcome: Outcome,
+) -> Result<View, CliError> {
+    let run = bench.run().map_err(SessionError::from)?.clone();
+    if outcome != Outcome::Promote {
+        return Ok(views::held(bench.ledger.state(), &run, id));
+    }
+    let ports = &mut ctx.ports();
+    let step = promote::promote(ports, &bench.ledger, &run, (id, &[]))?;
+    promote::issued(ports, &mut bench.ledger, &step)?;
+    Ok(views::promoted(bench.ledger.state(), &run, id, &step.terms))
+}

@@ -1,0 +1,103 @@
+//! The way from a checkpoint to its promotion: a plan that a person signs, a gate that scores confirm once, a decision.
+
+use super::Desk;
+use super::sgd::desk;
+use crate::support::child;
+
+/// A desk with a run that read its test.
+fn ended(rows: u64, seed: u64, judge: &str) -> Desk {
+    let mut desk = desk(rows, seed);
+    desk.ok("key new rel --role releaser");
+    desk.ok(&format!(
+        "sgd open one --judge sim {judge} --prompt judge.md --steps 4 --repeats 1"
+    ));
+    desk.ok("sgd run one");
+    desk.ok("sgd test one");
+    desk
+}
+
+/// Given a run whose judge can be improved; when its gate is planned, signed and decided; then its checkpoint is promoted on
+/// values that follow from scores of confirm, and nothing of confirm is scored before.
+#[test]
+fn a_checkpoint_is_promoted_on_its_own_gate() {
+    let mut desk = ended(400, 1, "--simulated");
+    let planned = desk.run("sgd promote one");
+    assert_eq!(planned.code, 12, "{}{}", planned.out, planned.err);
+    let plan = std::fs::read_to_string(desk.at.join("one-gate.yaml")).unwrap();
+    assert!(plan.contains("metric: agreement"), "{plan}");
+    // Asked again, the same plan stands.
+    assert_eq!(desk.run("sgd promote one").code, 12);
+    desk.ok("prereg sign one-gate.yaml --countersign");
+    let promoted = desk.run("sgd promote one --yes --json");
+    assert_eq!(promoted.code, 0, "{}{}", promoted.out, promoted.err);
+    let data = promoted.json()["data"].clone();
+    assert_eq!(data["decided"], "promote", "{data:#}");
+    // The same answer again, and nothing twice.
+    let size = desk.ok("status --json").json()["data"]["events"].clone();
+    desk.ok("sgd promote one");
+    assert_eq!(desk.ok("status --json").json()["data"]["events"], size);
+    desk.ok("verify --recompute");
+}
+
+/// Nothing is promoted where the gate does not show it, and the clusters are spent.
+#[test]
+fn a_gate_that_shows_nothing_promotes_nothing() {
+    let mut desk = ended(60, 3, "--simulated");
+    assert_eq!(desk.run("sgd promote one").code, 12);
+    desk.ok("prereg sign one-gate.yaml --countersign");
+    let ran = desk.run("sgd promote one --yes");
+    assert_eq!(ran.code, 12, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("Nothing is promoted"), "{}", ran.out);
+    assert_eq!(desk.run("sgd promote one").code, 12);
+    desk.ok("verify --recompute");
+}
+
+/// A judge that nothing improves leaves prompt 0, and there is nothing to promote.
+#[test]
+fn an_unchanged_checkpoint_has_no_gate() {
+    let mut desk = ended(60, 1, "--simulated-null");
+    desk.refused(
+        &["sgd", "promote", "one"],
+        11,
+        &["there is nothing to promote"],
+    );
+}
+
+/// Runs of a judge that nothing improves, each with its gate: as few are promoted as the error rate allows.
+#[test]
+fn nulls_are_hardly_promoted() {
+    let runs: u64 = if child::slow() { 200 } else { 1 };
+    let mut promoted = 0;
+    for seed in 0..runs {
+        let mut desk = desk(60, seed + 500);
+        desk.ok("key new rel --role releaser");
+        desk.ok("sgd open r --judge sim --simulated-null --prompt judge.md --steps 2 --repeats 1");
+        desk.ok("sgd run r");
+        desk.ok("sgd test r");
+        if desk.run("sgd promote r").code == 12 {
+            desk.ok("prereg sign r-gate.yaml --countersign");
+            promoted += u64::from(desk.run("sgd promote r --yes").code == 0);
+        }
+    }
+    println!("{promoted} of {runs} null runs are promoted");
+    let (rate, n) = (0.05, runs as f64);
+    let most = rate + 2.0 * (rate * (1.0 - rate) / n).sqrt();
+    assert!(promoted as f64 / n <= most);
+}
+
+/// The share of runs whose judge can be improved that their gate promotes; how many is for the figures.
+#[test]
+fn improvements_are_promoted_where_confirm_is_large() {
+    if !child::slow() {
+        return;
+    }
+    let mut promoted = 0;
+    for seed in 0..20 {
+        let mut desk = ended(600, seed + 900, "--simulated");
+        assert_eq!(desk.run("sgd promote one").code, 12);
+        desk.ok("prereg sign one-gate.yaml --countersign");
+        promoted += u64::from(desk.run("sgd promote one --yes").code == 0);
+    }
+    println!("{promoted} of 20 improvements are promoted");
+    assert!(promoted >= 10);
+}
