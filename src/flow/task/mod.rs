@@ -74,14 +74,6 @@ pub fn is_head(line: &str) -> bool {
     line.is_ok_and(|line| line.member("task_set").is_some())
 }
 
-/// Whether the first line of a set says what one has to say.
-///
-/// # Errors
-/// [`Fault`] at the first place that is refused.
-pub fn check_head(line: &str) -> Result<(), Fault> {
-    TaskSet::head(line).map(drop)
-}
-
 /// A fault of a set, with its line.
 pub type LineFault = (usize, Fault);
 
@@ -113,7 +105,22 @@ impl TaskSet {
         Ok(set)
     }
 
-    fn head(line: &str) -> Result<Self, Fault> {
+    /// Items of no set: they have no rules.
+    pub fn of_items(items: Vec<Item>) -> Self {
+        Self {
+            family: String::new(),
+            rules: Vec::new(),
+            weights: BTreeMap::new(),
+            items,
+            context: canon::digest(CONTEXT_LABEL, &Data::Null),
+        }
+    }
+
+    /// Reads the first line of a set, without items.
+    ///
+    /// # Errors
+    /// [`Fault`] at the first place that is refused.
+    pub fn head(line: &str) -> Result<Self, Fault> {
         let node = syntax::parse(line, LINE_MAX)?;
         let root = Spot::root(&node);
         root.member("task_set")?
