@@ -13,7 +13,8 @@ const TEXT_MAX: usize = 2_000;
 /// Most items of an argument that is a list.
 const ITEMS_MAX: usize = 16;
 
-const OPERATORS: &[(&str, Operator)] = &[
+/// Operators by their words.
+pub(crate) const OPERATORS: &[(&str, Operator)] = &[
     ("edit_prompt", Operator::EditPrompt),
     ("insert_check", Operator::InsertCheck),
     ("insert_retry_guard", Operator::InsertRetryGuard),

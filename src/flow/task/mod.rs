@@ -32,7 +32,7 @@ pub const LANGUAGE: &str = "wf-tasks/1";
 /// Domain of the digest of a set's first line.
 const CONTEXT_LABEL: &str = "clover/wf-context/v1";
 /// Most rules.
-const RULES_MAX: usize = 32;
+pub(crate) const RULES_MAX: usize = 32;
 /// Most items.
 pub const ITEMS_MAX: usize = 100_000;
 
@@ -149,6 +149,15 @@ impl TaskSet {
         })
     }
 
+    /// The first line as JSON, in canonical form: [`TaskSet::head`] reads it, and it has the digest `context`.
+    ///
+    /// # Errors
+    /// [`Fault`] where the line is none.
+    pub fn head_document(line: &str) -> Result<Data, Fault> {
+        let node = syntax::parse(line, LINE_MAX)?;
+        Spot::root(&node).data()
+    }
+
     /// How much an output is worth, 0 to 1,000,000: the weighted share of the members of what is right that it has
     /// exactly so. `None` where nobody says what is right.
     pub fn utility(&self, item: &Item, output: Option<&Data>) -> Option<u64> {
@@ -175,7 +184,7 @@ fn weight(spot: &Spot<'_>) -> Result<Number, Fault> {
 }
 
 impl ContextRule {
-    fn decode(spot: &Spot<'_>) -> Result<Self, Fault> {
+    pub(crate) fn decode(spot: &Spot<'_>) -> Result<Self, Fault> {
         let fields = spot.fields(&["id", "text", "hard", "weight", "check"])?;
         let check = fields.need("check")?;
         let scope = Scope::new(["x", "c", "y"]);
@@ -189,6 +198,17 @@ impl ContextRule {
             check: Expr::decode(&check, &scope)?,
             document: check.data()?,
         })
+    }
+
+    /// The rule as JSON, as it is read.
+    pub fn described(&self) -> Data {
+        Data::object([
+            ("id", self.id.as_str().into()),
+            ("text", self.text.as_str().into()),
+            ("hard", self.is_hard.into()),
+            ("weight", self.weight.into()),
+            ("check", self.document.clone()),
+        ])
     }
 
     /// Whether an output keeps the rule. Work that does not end in time is a breach.
