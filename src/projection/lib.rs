@@ -41,6 +41,7 @@ pub mod tainted;
 pub mod tallies;
 pub mod timely;
 pub mod trail;
+pub mod wf;
 
 use clover_event::Kind;
 use clover_ledger::FoldEntry;
@@ -259,6 +260,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "timely",
         reads: timely::READS,
         make: || Box::<timely::TimelyRows>::default(),
+    },
+    FoldEntry {
+        name: "wf",
+        reads: wf::READS,
+        make: || Box::<wf::WfRuns>::default(),
     },
     // The next fold goes here.
 ];
