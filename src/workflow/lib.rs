@@ -29,6 +29,7 @@ pub mod simulate;
 pub mod split;
 pub mod synth;
 mod tolerance;
+pub mod wf;
 
 use clover_ledger::Rulebook;
 
