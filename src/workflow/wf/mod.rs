@@ -1,0 +1,8 @@
+//! Runs that repair a workflow where nobody knows what is right: what follows from the record, as pure functions of it.
+
+pub mod course;
+pub mod execution;
+pub mod plan;
+pub mod truth;
+pub mod verifier;
+pub mod words;
