@@ -84,6 +84,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &asked::rules::AskedRules,
         &synths::rules::SynthRule,
         &sgd::rules::SgdRule,
+        &wf::rules::RepairRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],

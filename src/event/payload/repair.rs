@@ -1,5 +1,5 @@
 //! Runs that repair a workflow where nobody knows what is right: what a run is held to, its candidates, calls, executions and
-//! how it ends. `schema/REPAIR_RUNS.md` says how one follows from the other; [`crate::payload::repair_feedback`] has what a
+//! how it ends. `schema/REPAIR.md` says how one follows from the other; [`crate::payload::repair_feedback`] has what a
 //! verifier says, [`crate::payload::meta`] what is learnt from runs whose truth is known.
 
 use std::fmt;

@@ -4,12 +4,19 @@
 use std::cmp::Reverse;
 use std::fmt;
 
+use clover_event::payload::repair::WfBudget;
 use clover_event::payload::repair::WfEnd;
+use clover_event::payload::repair::WfLocality;
+use clover_event::payload::repair::WfStopped;
 use clover_event::payload::repair::WfUsage;
+use clover_event::payload::repair_feedback::WfIterationClosed;
 use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 use super::WfCandidate;
 use super::WfRun;
+use super::count;
 use super::plus;
 
 /// What is due.
@@ -191,6 +198,54 @@ impl WfRun {
         passing.or(judged.first()).copied()
     }
 
+    /// What closes the turn.
+    pub fn closing(&self) -> WfIterationClosed {
+        let turn = self.turn();
+        let new = self.candidates.values();
+        let new: Vec<_> = new.filter(|of| of.iteration == turn + 1).collect();
+        let sum = |part: fn(&WfLocality) -> u64| {
+            count(new.iter().map(|of| part(&of.locality)).sum::<u64>())
+        };
+        let rejected = self.rejected.iter();
+        let rejected = rejected.filter(|of| of.iteration.value() == turn).count();
+        let (spent, budget) = (&self.spent, &self.said.terms.budget);
+        let left = |budget: Count, spent: u64| count(budget.value().saturating_sub(spent));
+        let tokens = spent.tokens_in.value() + spent.tokens_out.value();
+        WfIterationClosed {
+            added: count(new.len() as u64),
+            best_micro: self.progress().0.and_then(Micro::new),
+            iteration: count(turn),
+            left: WfBudget {
+                calls: left(budget.calls, spent.calls.value()),
+                tokens: left(budget.tokens, tokens),
+                usd_micro: left(budget.usd_micro, spent.usd_micro.value()),
+            },
+            locality: WfLocality {
+                ast_nodes: sum(|of| of.ast_nodes.value()),
+                new_llm_calls: sum(|of| of.new_llm_calls.value()),
+                prompt_chars: sum(|of| of.prompt_chars.value()),
+                steps_touched: sum(|of| of.steps_touched.value()),
+            },
+            rejected: count(rejected as u64),
+            run: self.said.run.clone(),
+        }
+    }
+
+    /// What ends the run, for a reason.
+    pub fn stopping(&self, reason: WfEnd) -> WfStopped {
+        let winner = self.winner();
+        let passed = winner.and_then(|id| self.candidates.get(&id));
+        WfStopped {
+            candidates: count(self.candidates.len() as u64),
+            iterations: count(self.turns.len() as u64),
+            passed: passed.is_some_and(WfCandidate::passes),
+            reason,
+            run: self.said.run.clone(),
+            spent: self.spent,
+            winner,
+        }
+    }
+
     /// The execution that is next of a candidate; `None` where it has all.
     fn next_of(&self, candidate: Digest) -> Option<WfDue> {
         let done = self.candidates.get(&candidate)?.executions.len();
@@ -251,9 +306,7 @@ impl WfRun {
     pub fn unworthed(&self) -> Vec<Digest> {
         let all = self.order.iter().filter(|id| {
             let of = self.candidates.get(*id);
-            of.is_some_and(|of| {
-                of.utilities.is_none() && of.executions.len() >= self.executions()
-            })
+            of.is_some_and(|of| of.utilities.is_none() && of.executions.len() >= self.executions())
         });
         all.copied().collect()
     }

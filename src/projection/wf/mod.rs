@@ -2,6 +2,10 @@
 //! is due. After their end: edits in pairs, what candidates are worth, and what the outer loop makes of it.
 
 pub mod due;
+pub mod judged;
+mod learnt;
+pub mod rules;
+mod traced;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -172,6 +176,8 @@ pub struct WfRuns {
     pub experiments: BTreeMap<ExperimentId, EventId>,
     /// Templates, by digest.
     pub library: BTreeMap<Digest, LibTemplateAdded>,
+    /// Inputs of items whose truth was opened.
+    pub opened_items: BTreeSet<Digest>,
     /// Keys that read what is right.
     pub readers: BTreeSet<KeyId>,
     /// Triggers, by name.
@@ -232,6 +238,10 @@ impl WfRuns {
         let mut order = vec![said.program_digest];
         for template in &said.templates {
             let ir = self.library.get(template).map(|of| of.ir.clone());
+            // A trial begins from what its update would bring.
+            let tried = said.update.as_ref().and_then(|name| self.updates.get(name));
+            let tried = tried.filter(|of| of.said.new_digest == *template);
+            let ir = ir.or(tried.map(|of| of.said.document.clone()));
             if !candidates.contains_key(template) {
                 candidates.insert(*template, begun(ir));
                 order.push(*template);
@@ -426,8 +436,12 @@ impl Fold for WfRuns {
             }
             Payload::WfRunStarted(said) => self.opened((experiment, seq), said),
             payload => {
-                if matches!(payload, Payload::UtilityRecorded(_)) {
+                if let Payload::UtilityRecorded(said) = payload {
                     self.readers.insert(event.header.author);
+                    let run = self.by_id.get(&said.run).filter(|run| run.truth.is_none());
+                    let items = run.iter().flat_map(|run| &run.said.items);
+                    let items: Vec<Digest> = items.map(|item| item.input).collect();
+                    self.opened_items.extend(items);
                 }
                 match run_of(payload).and_then(|run| self.by_id.get_mut(run)) {
                     Some(run) => run.took(payload),
