@@ -144,7 +144,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 /// A fault of a text that begins on a line of a file.
-fn fault(file: &Path, first_line: usize, fault: Fault, next: &str) -> CliError {
+pub(super) fn fault(file: &Path, first_line: usize, fault: Fault, next: &str) -> CliError {
     let place = input::Fault {
         line: fault.at.line,
         column: fault.at.column,
@@ -155,7 +155,7 @@ fn fault(file: &Path, first_line: usize, fault: Fault, next: &str) -> CliError {
 }
 
 /// The workflow of a file.
-fn workflow(ctx: &mut Ctx<'_>, file: &Path) -> Result<Workflow, CliError> {
+pub(super) fn workflow(ctx: &mut Ctx<'_>, file: &Path) -> Result<Workflow, CliError> {
     let text = document(ctx, file, CHECK)?;
     Workflow::parse(&text).map_err(|found| fault(file, 1, found, CHECK))
 }
@@ -216,7 +216,7 @@ fn show(ctx: &mut Ctx<'_>, args: &WorkflowShowArgs) -> Result<View, CliError> {
 }
 
 /// Lines of a file that hold something, with their numbers.
-fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliError> {
+pub(super) fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliError> {
     let mut all = Vec::new();
     let reader = ctx.reader(file)?;
     for (at, line) in (1..).zip(reader.lines()) {

@@ -359,6 +359,21 @@ pub fn show(workflow: &Workflow, file: &str, is_source: bool, drawn: Option<&Fil
     view
 }
 
+/// Values that differ between two workflows, a line each.
+pub(super) fn changes(view: &mut View, difference: &Difference) {
+    for change in &difference.changes {
+        view.line(match (&change.from, &change.to) {
+            (None, Some(to)) => format!("{}: added {to}", change.path),
+            (Some(from), None) => format!("{}: removed {from}", change.path),
+            (from, to) => {
+                let of =
+                    |value: &Option<Data>| value.as_ref().map_or(String::new(), Data::canonical);
+                format!("{}: {} -> {}", change.path, of(from), of(to))
+            }
+        });
+    }
+}
+
 /// What one workflow has and another has not; the patch alone where `is_patch`.
 pub fn diff(difference: &Difference, is_patch: bool) -> View {
     let of = |value: &Option<Data>| value.as_ref().map_or(Value::Null, json);
@@ -387,17 +402,7 @@ pub fn diff(difference: &Difference, is_patch: bool) -> View {
         view.line("the same");
         return view;
     }
-    for change in &difference.changes {
-        view.line(match (&change.from, &change.to) {
-            (None, Some(to)) => format!("{}: added {to}", change.path),
-            (Some(from), None) => format!("{}: removed {from}", change.path),
-            (from, to) => {
-                let of =
-                    |value: &Option<Data>| value.as_ref().map_or(String::new(), Data::canonical);
-                format!("{}: {} -> {}", change.path, of(from), of(to))
-            }
-        });
-    }
+    changes(&mut view, difference);
     view.gap();
     let WorkflowLocality {
         steps_touched,
@@ -413,7 +418,7 @@ pub fn diff(difference: &Difference, is_patch: bool) -> View {
 }
 
 /// A run that ended.
-fn item_run(item: &str, outcome: &RunOutcome, set: &TaskSet) -> WorkflowItemRun {
+pub(super) fn item_run(item: &str, outcome: &RunOutcome, set: &TaskSet) -> WorkflowItemRun {
     let of_set = set.items.iter().find(|of| of.id == item);
     let output = outcome.output.as_ref();
     let holds = |rule: &ContextRule| {
@@ -576,7 +581,7 @@ fn worth(facts: &WorkflowRan, set: &TaskSet) -> String {
 }
 
 /// The steps of the one run that there is.
-fn one(view: &mut View, run: &WorkflowItemRun) {
+pub(super) fn one(view: &mut View, run: &WorkflowItemRun) {
     let rows = run.steps.iter().map(|step| {
         let did = match (step.ok, step.tries) {
             (Some(true), _) => "true".to_owned(),

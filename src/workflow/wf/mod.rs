@@ -2,6 +2,7 @@
 
 pub mod course;
 pub mod execution;
+pub mod measures;
 pub mod plan;
 pub mod truth;
 pub mod verifier;
