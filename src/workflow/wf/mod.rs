@@ -2,7 +2,9 @@
 
 pub mod course;
 pub mod execution;
+pub mod measure;
 pub mod plan;
+pub mod rule;
 pub mod truth;
 pub mod verifier;
 pub mod words;
