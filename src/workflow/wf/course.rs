@@ -168,7 +168,9 @@ pub fn made(
 ) -> Result<Option<WfCandidateAdded>, Unmet> {
     let from = workflow(run, &parent)?;
     let made = edit.apply(&from, &plan.meta.operators, &plan.edits);
-    made.ok().map(|made| added(run, parent, edit, &made)).transpose()
+    made.ok()
+        .map(|made| added(run, parent, edit, &made))
+        .transpose()
 }
 
 fn added(

@@ -118,7 +118,8 @@ pub fn validated(runs: &WfRuns, update: &MetaUpdated) -> Result<MetaValidated, U
     let (mut success, mut gammas, mut kappas) = (Vec::new(), Vec::new(), Vec::new());
     let arm = |name| {
         let run: Option<&WfRun> = runs.by_id.get(name);
-        run.filter(|run| run.is_known()).required("a run of the update with its truth known")
+        run.filter(|run| run.is_known())
+            .required("a run of the update with its truth known")
     };
     for pair in &update.pairs {
         let (new, old) = (arm(&pair.new)?, arm(&pair.old)?);
@@ -131,7 +132,10 @@ pub fn validated(runs: &WfRuns, update: &MetaUpdated) -> Result<MetaValidated, U
             kappas.push(new - old);
         }
     }
-    let (alpha, margin) = (real(update.alpha_micro.value()), real(update.margin_micro.value()));
+    let (alpha, margin) = (
+        real(update.alpha_micro.value()),
+        real(update.margin_micro.value()),
+    );
     let (success, gamma, kappa) = (
         gate(&success, (0.0, alpha)),
         gate(&gammas, (margin, alpha)),

@@ -50,7 +50,11 @@ pub struct RepairRecomputation;
 fn same(said: &Payload, again: impl Into<Payload>) -> RuleAnswer {
     let again = again.into();
     let expected = format!("{} first", again.kind());
-    ensure!(said.kind() == again.kind(), expected, said.kind().to_string());
+    ensure!(
+        said.kind() == again.kind(),
+        expected,
+        said.kind().to_string()
+    );
     match compare(said, &again) {
         Recomputation::Differs(all) => match all.first() {
             Some(first) => unmet(
@@ -99,7 +103,11 @@ fn check_started(said: &WfRunStarted) -> RuleAnswer {
     let is_own = own == course::TEMPLATES || own == course::TEMPLATES_WEAK;
     let is_built_in = said.optimizer == WfOptimizer::Templates;
     let expected = "the name of the built-in optimizer exactly where it proposes";
-    ensure!(is_own == is_built_in, expected, said.optimizer_model.as_str());
+    ensure!(
+        is_own == is_built_in,
+        expected,
+        said.optimizer_model.as_str()
+    );
     Ok(())
 }
 
@@ -156,7 +164,10 @@ fn check_pair(run: &WfRun, said: &EditPairRecorded) -> RuleAnswer {
     let blamed = said.targeted.step.as_str();
     let steps = parent.steps().iter();
     let llm = steps.filter(|step| matches!(step.action, Action::Llm(_)));
-    let others: Vec<&str> = llm.map(|of| of.id.as_str()).filter(|id| *id != blamed).collect();
+    let others: Vec<&str> = llm
+        .map(|of| of.id.as_str())
+        .filter(|id| *id != blamed)
+        .collect();
     let found: Vec<&str> = said.eligible.iter().map(|of| of.as_str()).collect();
     let expected = format!("the other steps that ask a model: {}", others.join(", "));
     ensure!(found == others, expected, found.join(", "));
@@ -202,9 +213,7 @@ fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
         Payload::MetaValidated(said) => check_validated(runs, said),
         Payload::WfCandidateAdded(_)
         | Payload::WfEditRejected(_)
-        | Payload::WfIterationClosed(_) => {
-            check_proposal(run.required("wf.run_started")?, payload)
-        }
+        | Payload::WfIterationClosed(_) => check_proposal(run.required("wf.run_started")?, payload),
         Payload::EditPairRecorded(said) => check_pair(run.required("wf.run_started")?, said),
         _ => Ok(()),
     }
