@@ -111,6 +111,8 @@ def called_problem(state, e, run):
         return "no call once the budget is spent", str(data["number"])
     if data["number"] != run.calls:
         return "call %d of the run" % run.calls, str(data["number"])
+    if ("ask" in data) != (run.data["executor"] == "endpoint"):
+        return "the ask of a call exactly where a model behind HTTP is called", str(data["number"])
     return None if ("answer" in data) != ("error" in data) else ("an answer, or why there is none", "both or neither")
 
 
@@ -232,6 +234,10 @@ def utility_problem(state, e, run):
     waiting = run.unworthed()
     if not waiting or data["candidate"] != waiting[0]:
         return "the worth of %s" % (waiting[0] if waiting else "no candidate"), data["candidate"]
+    committed = sha256(b"clover/wf-truth/v1\0" + bytes.fromhex(data["salt"])
+                       + bytes.fromhex(data["truth"]["blake3"])).hex()
+    if committed != run.data["truth"]:
+        return "the truth that the run committed to, %s" % run.data["truth"], committed
     if run.truth and (run.truth["salt"], run.truth["truth"]) != (data["salt"], data["truth"]):
         return "the truth that was opened", "another"
     if len(data["utilities_micro"]) != len(run.data["items"]):
