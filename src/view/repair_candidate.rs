@@ -154,7 +154,7 @@ pub fn candidate(
         ));
     }
     view.gap();
-    workflow::changes(&mut view, &difference::between(first, workflow));
+    workflow::changed(&mut view, &difference::between(first, workflow));
     if let Some(out) = out {
         view.line(format!("written to {}", out.display()));
     }

@@ -267,6 +267,13 @@ shapes! {
     "record": StandsAnd<appended::KeptIn> | Stands | Bodies;
     "regime list": regime::RegimeList;
     "regime select": Stands | Bodies;
+    "repair measure": repair_measures::RepairMeasured;
+    "repair open": repair::RepairRunShown | repair::RepairPlanned;
+    "repair run": repair::RepairRunShown;
+    "repair score": repair::RepairRunShown;
+    "repair show": repair::RepairRunShown | repair_candidate::RepairCandidateShown | repair_candidate::RepairTraceShown;
+    "repair status": repair::RepairList;
+    "repair stop": repair::RepairRunShown;
     "replay": replay::ReplayFacts | replay::RunReplayFacts;
     "report annex-iv": report::documents::DocumentFacts;
     "report change": report::documents::DocumentFacts;

@@ -360,7 +360,7 @@ pub fn show(workflow: &Workflow, file: &str, is_source: bool, drawn: Option<&Fil
 }
 
 /// Values that differ between two workflows, a line each.
-pub(super) fn changes(view: &mut View, difference: &Difference) {
+pub(super) fn changed(view: &mut View, difference: &Difference) {
     for change in &difference.changes {
         view.line(match (&change.from, &change.to) {
             (None, Some(to)) => format!("{}: added {to}", change.path),
@@ -402,7 +402,7 @@ pub fn diff(difference: &Difference, is_patch: bool) -> View {
         view.line("the same");
         return view;
     }
-    changes(&mut view, difference);
+    changed(&mut view, difference);
     view.gap();
     let WorkflowLocality {
         steps_touched,

@@ -57,6 +57,7 @@ const RULES: Rulebook = Rulebook {
         &gates::GateRecomputation,
         &iterate::VerdictRecomputation,
         &sgd::rule::SgdRecomputation,
+        &wf::rule::RepairRecomputation,
         // The next rule that recomputes goes here.
     ],
     again: &[recompute::AGAIN],

@@ -244,7 +244,7 @@ fn request(
         executor: executor(ctx, args)?,
         part,
         update: None,
-        salt: Digest::sha256(&ctx.ambient.random::<32>()?),
+        salt: Digest::sha256(&ctx.ambient().random::<32>()?),
     })
 }
 

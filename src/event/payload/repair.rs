@@ -364,7 +364,8 @@ pub struct WfRunStarted {
     pub templates: Vec<Digest>,
     /// How it goes.
     pub terms: WfTerms,
-    /// Commitment to what is right, which nobody reads before the run has ended.
+    /// Commitment to what is right: SHA-256 of `clover/wf-truth/v1`, a zero byte, a salt of 32 bytes and the BLAKE3 digest of
+    /// its lines. Nobody reads them before the run has ended.
     pub truth: Digest,
     /// The update of the outer loop that it tries; absent where it tries none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -26,12 +26,8 @@ pub fn propose(
     most: usize,
 ) -> Vec<Edit> {
     let mut all: Vec<Edit> = Vec::new();
-    let own = blame
-        .iter()
-        .map(|blame| of_blame(workflow, rules, blame));
-    let further = blame
-        .iter()
-        .map(|blame| structural(workflow, rules, blame));
+    let own = blame.iter().map(|blame| of_blame(workflow, rules, blame));
+    let further = blame.iter().map(|blame| structural(workflow, rules, blame));
     let own: Vec<_> = own.collect();
     for edit in own.into_iter().chain(further).flatten() {
         if all.len() < most && !all.contains(&edit) {

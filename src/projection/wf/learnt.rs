@@ -344,7 +344,7 @@ pub(super) fn check_validated(runs: &WfRuns, said: &MetaValidated) -> RuleAnswer
     Ok(())
 }
 
-/// A template joins the library by an update that passed.
+/// A template joins the library by the update that brings it; runs begin from it once that is validated.
 pub(super) fn check_template(runs: &WfRuns, said: &LibTemplateAdded) -> RuleAnswer {
     same(
         "the template",
@@ -353,10 +353,6 @@ pub(super) fn check_template(runs: &WfRuns, said: &LibTemplateAdded) -> RuleAnsw
     )?;
     let update = runs.updates.get(&said.update);
     let update = update.required(&format!("meta.updated of {}", said.update))?;
-    let passed = update.validated.as_ref();
-    let passed = passed.is_some_and(|of| of.verdict == MetaVerdict::Pass);
-    let expected = format!("{} validated first", said.update);
-    ensure!(passed, expected, "no pass");
     let is_it =
         update.said.target == MetaTarget::Library && update.said.new_digest == said.template_digest;
     let expected = format!("the template of {}", said.update);

@@ -17,6 +17,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::RunId;
 use clover_event::id::TriggerId;
 use clover_event::id::UpdateId;
+use clover_event::payload::BlobRef;
 use clover_event::payload::meta::LibTemplateAdded;
 use clover_event::payload::meta::MetaTriggered;
 use clover_event::payload::meta::MetaUpdated;
@@ -76,6 +77,8 @@ const COUNT_MAX: u64 = (1 << 53) - 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WfExecution {
+    /// What models answered.
+    pub answers: Option<BlobRef>,
     /// The sum of its calls.
     pub cost: WfUsage,
     /// Why it returned nothing.
@@ -330,6 +333,7 @@ impl WfRun {
         self.pending = Vec::new();
         if let Some(of) = self.candidates.get_mut(&said.candidate) {
             of.executions.push(WfExecution {
+                answers: said.answers.clone(),
                 cost: said.cost,
                 crash: said.crash,
                 output: said.output,

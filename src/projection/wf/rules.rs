@@ -9,6 +9,7 @@ use clover_event::payload::Role;
 use clover_event::payload::repair::WfCalled;
 use clover_event::payload::repair::WfEnd;
 use clover_event::payload::repair::WfExecuted;
+use clover_event::payload::repair::WfExecutor;
 use clover_event::payload::repair::WfPart;
 use clover_event::payload::repair::WfRunStarted;
 use clover_event::payload::repair::WfStopped;
@@ -60,6 +61,12 @@ pub fn seed_of(state: &State, experiment: &ExperimentId, run: &RunId) -> Option<
     bytes.extend_from_slice(registered.0.as_bytes());
     bytes.extend_from_slice(run.as_str().as_bytes());
     Some(Digest::sha256(&bytes))
+}
+
+/// The commitment to what is right: SHA-256 of `clover/wf-truth/v1`, a zero byte, the salt and the BLAKE3 digest of the lines.
+pub fn truth_commitment(salt: Digest, lines: Digest) -> Digest {
+    let bytes = [salt.as_bytes().as_slice(), lines.as_bytes()].concat();
+    Digest::labelled("clover/wf-truth/v1", &bytes)
 }
 
 /// Place of the control step of a pair among the eligible.
@@ -189,6 +196,13 @@ fn check_called(run: &WfRun, said: &WfCalled) -> RuleAnswer {
     let number = said.number.value();
     let expected = format!("call {} of the run", run.calls);
     ensure!(number == run.calls, expected, number.to_string());
+    let is_asked = run.said.executor == WfExecutor::Endpoint;
+    let expected = "the ask of a call exactly where a model behind HTTP is called";
+    ensure!(
+        said.ask.is_some() == is_asked,
+        expected,
+        said.number.to_string()
+    );
     let is_one = said.answer.is_some() != said.error.is_some();
     ensure!(is_one, "an answer, or why there is none", "both or neither");
     Ok(())
@@ -360,6 +374,9 @@ fn check_utility(
     let expected = format!("the worth of {next}");
     let found = said.candidate;
     ensure!(found == next, expected, found.to_string());
+    let committed = truth_commitment(said.salt, said.truth.blake3);
+    let expected = format!("the truth that the run committed to, {}", run.said.truth);
+    ensure!(committed == run.said.truth, expected, committed.to_string());
     if let Some(first) = &run.truth {
         let is_same = first.salt == said.salt && first.truth == said.truth;
         ensure!(is_same, "the truth that was opened", "another");

@@ -4,6 +4,7 @@ use clover_event::Kind;
 use clover_event::id::ExperimentId;
 use clover_event::id::RunId;
 use clover_event::id::UpdateId;
+use clover_event::payload::Role;
 use clover_event::payload::repair::WF_ITEMS_MAX;
 use clover_event::payload::repair::WfCell;
 use clover_event::payload::repair::WfDocument;
@@ -25,6 +26,7 @@ use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::wf::WfRuns;
+use clover_projection::wf::rules;
 use clover_workflow::estimate::compute::blob;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::wf::course;
@@ -91,19 +93,6 @@ fn document(of: &Data) -> Result<WfDocument, SessionError> {
     Ok(words::document(of).map_err(RepairError::from)?)
 }
 
-/// The seed of a run.
-fn seed_of(ledger: &Ledger, request: &RepairRequest) -> Result<Digest, SessionError> {
-    let experiments = &ledger.state().fold::<WfRuns>().experiments;
-    let registered = experiments.get(&request.experiment);
-    let registered = registered.ok_or_else(|| RepairError::Request {
-        expected: "an experiment that is registered",
-        found: request.experiment.to_string(),
-    })?;
-    let mut bytes = registered.0.as_bytes().to_vec();
-    bytes.extend_from_slice(request.run.as_str().as_bytes());
-    Ok(Digest::labelled("clover/wf/seed/v1", &bytes))
-}
-
 fn items(set: &TaskSet) -> Result<Vec<WfItem>, RepairError> {
     if !(1..=WF_ITEMS_MAX).contains(&set.items.len()) {
         return Err(RepairError::Request {
@@ -148,6 +137,11 @@ pub fn plan(
         WfStrength::Weak => course::TEMPLATES_WEAK,
     };
     let right = truth::lines(&request.set.items).unwrap_or_default();
+    let seed = rules::seed_of(ledger.state(), &request.experiment, &request.run);
+    let seed = seed.ok_or_else(|| RepairError::Request {
+        expected: "an experiment that is registered",
+        found: request.experiment.to_string(),
+    })?;
     let said = WfRunStarted {
         build: words::text(BUILD),
         cell: request.cell,
@@ -166,7 +160,7 @@ pub fn plan(
         program: document(request.program.document())?,
         program_digest: request.program.digest(),
         run: request.run.clone(),
-        seed: seed_of(ledger, request)?,
+        seed,
         templates: request.templates.clone(),
         terms: request.terms.clone(),
         truth: truth::commitment(&request.salt, right.as_bytes()),
@@ -192,6 +186,14 @@ pub fn open(
     let optimizer = key(Kind::WfCandidateAdded)?.id();
     let verifier = key(Kind::WfFeedbackGiven)?.id();
     let registrar = key(Kind::WfRunStarted)?;
+    let custodians = ledger.state().keyring().live_with(Role::Custodian);
+    let custodians: Vec<KeyId> = custodians.map(|(id, _)| *id).collect();
+    if let (true, Some(first)) = (
+        custodians.iter().all(|id| *id == optimizer || *id == verifier),
+        custodians.first(),
+    ) {
+        return Err(RepairError::OneKey(*first).into());
+    }
     let (said, inputs) = plan(ledger, request, (optimizer, verifier))?;
     let files = RunFiles::of(home, &request.run);
     files.keep_answers(match &request.executor {

@@ -1,11 +1,9 @@
 //! What a run says next, from its record: proposals of the built-in optimizer, what a turn keeps, how it ends.
 
 use clover_event::Payload;
-use clover_event::payload::repair::WfBudget;
 use clover_event::payload::repair::WfCandidateAdded;
 use clover_event::payload::repair::WfEditRejected;
 use clover_event::payload::repair::WfEnd;
-use clover_event::payload::repair::WfLocality;
 use clover_event::payload::repair::WfRejection;
 use clover_event::payload::repair::WfStopped;
 use clover_event::payload::repair::WfStrength;
@@ -24,8 +22,6 @@ use clover_flow::value::Data;
 use clover_ground::digest::Digest;
 use clover_ledger::RequiredFact as _;
 use clover_ledger::Unmet;
-use clover_num::Count;
-use clover_projection::wf::WfCandidate;
 use clover_projection::wf::WfRun;
 use clover_projection::wf::count;
 
@@ -118,19 +114,7 @@ pub fn of_edit(
         let known = rejected(WfRejection::Known, "the run has this candidate already");
         return Ok(known.into());
     }
-    Ok(WfCandidateAdded {
-        candidate,
-        edit: document.clone(),
-        ir: words::document(made.workflow.document())?,
-        iteration,
-        locality: words::locality(&made.locality),
-        number,
-        operator,
-        parent,
-        patch: words::document(&made.patch.document())?,
-        run: run.said.run.clone(),
-    }
-    .into())
+    Ok(added(run, parent, edit, &made)?.into())
 }
 
 /// The next proposal of a turn that was pruned; the end of the turn where all were made.
@@ -151,45 +135,9 @@ pub fn proposal(run: &WfRun, plan: &RepairPlan) -> Result<Payload, Unmet> {
     Ok(closed(run).into())
 }
 
-fn less(a: Count, b: Count) -> Count {
-    count(a.value().saturating_sub(b.value()))
-}
-
-fn together(all: impl Iterator<Item = WfLocality>) -> WfLocality {
-    let sum = |a: Count, b: Count| count(a.value() + b.value());
-    all.fold(WfLocality::default(), |a, b| WfLocality {
-        ast_nodes: sum(a.ast_nodes, b.ast_nodes),
-        new_llm_calls: sum(a.new_llm_calls, b.new_llm_calls),
-        prompt_chars: sum(a.prompt_chars, b.prompt_chars),
-        steps_touched: sum(a.steps_touched, b.steps_touched),
-    })
-}
-
 /// The end of a turn.
 pub fn closed(run: &WfRun) -> WfIterationClosed {
-    let turn = run.turn();
-    let added: Vec<&WfCandidate> = run
-        .candidates
-        .values()
-        .filter(|of| of.iteration == turn + 1)
-        .collect();
-    let rejected = run.rejected.iter();
-    let rejected = rejected.filter(|of| of.iteration.value() == turn).count();
-    let (spent, budget) = (run.spent, run.said.terms.budget);
-    let tokens = count(spent.tokens_in.value() + spent.tokens_out.value());
-    WfIterationClosed {
-        added: count(added.len() as u64),
-        best_micro: run.progress().0.map(words::micro),
-        iteration: count(turn),
-        left: WfBudget {
-            calls: less(budget.calls, spent.calls),
-            tokens: less(budget.tokens, tokens),
-            usd_micro: less(budget.usd_micro, spent.usd_micro),
-        },
-        locality: together(added.iter().map(|of| of.locality)),
-        rejected: count(rejected as u64),
-        run: run.said.run.clone(),
-    }
+    run.closing()
 }
 
 /// What a turn keeps.
@@ -205,16 +153,42 @@ pub fn pruned(run: &WfRun) -> WfPruned {
 
 /// How a run ends.
 pub fn stopped(run: &WfRun, reason: WfEnd) -> WfStopped {
-    let winner = run.winner();
-    let scored = winner.and_then(|id| run.candidate(&id)?.scored.as_ref());
-    WfStopped {
-        candidates: count(run.candidates.len() as u64),
-        iterations: count(run.turns.len() as u64),
-        passed: scored.is_some_and(|of| of.passes),
-        reason,
-        run: run.said.run.clone(),
-        spent: run.spent,
-        winner,
-    }
+    run.stopping(reason)
 }
 
+/// What an edit of a candidate makes, whether the run has it or not; `None` where it is rejected.
+///
+/// # Errors
+/// [`Unmet`] where a document is too long, or the run has no such candidate.
+pub fn made(
+    run: &WfRun,
+    plan: &RepairPlan,
+    parent: Digest,
+    edit: &Edit,
+) -> Result<Option<WfCandidateAdded>, Unmet> {
+    let from = workflow(run, &parent)?;
+    let made = edit.apply(&from, &plan.meta.operators, &plan.edits);
+    made.ok()
+        .map(|made| added(run, parent, edit, &made))
+        .transpose()
+}
+
+fn added(
+    run: &WfRun,
+    parent: Digest,
+    edit: &Edit,
+    made: &EditResult,
+) -> Result<WfCandidateAdded, Unmet> {
+    Ok(WfCandidateAdded {
+        candidate: made.workflow.digest(),
+        edit: words::document(&edit_document(edit))?,
+        ir: words::document(made.workflow.document())?,
+        iteration: count(run.turn()),
+        locality: words::locality(&made.locality),
+        number: count(run.proposals),
+        operator: words::operator(edit.operator()),
+        parent,
+        patch: words::document(&made.patch.document())?,
+        run: run.said.run.clone(),
+    })
+}

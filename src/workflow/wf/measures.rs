@@ -9,20 +9,17 @@ use clover_event::payload::repair::WfOperator;
 use clover_flow::task::TaskSet;
 use clover_ground::digest::Digest;
 use clover_ledger::State;
-use clover_num::Micro;
-use clover_projection::wf::WfCandidate;
 use clover_projection::wf::WfRun;
 use clover_projection::wf::WfRuns;
 use clover_stats::concordance;
 use clover_stats::concordance::Alignment;
 use clover_stats::concordance::BlameAccuracy;
-use clover_stats::concordance::CandidateGroups;
 use clover_stats::concordance::EditPair;
-use clover_stats::concordance::Expansion;
 use clover_stats::concordance::RunMeasure;
-use clover_stats::concordance::ScoredCandidate;
 use clover_stats::inference::Interval;
 use clover_stats::sample::SampleError;
+
+use crate::wf::measure;
 
 /// What is measured how.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,10 +107,8 @@ pub struct RepairMeasures {
 }
 
 /// Utility of a candidate, 0 to 1: the mean over items.
-pub fn utility(of: &WfCandidate) -> Option<f64> {
-    let all = of.utilities.as_ref()?;
-    let sum: i64 = all.iter().map(|of| of.value()).sum();
-    (!all.is_empty()).then(|| sum as f64 / all.len() as f64 / 1e6)
+fn utility(run: &WfRun, id: &Digest) -> Option<f64> {
+    Some(run.worth(id)? as f64 / 1e6)
 }
 
 /// The family of a run's tasks.
@@ -129,51 +124,14 @@ pub fn scored<'a>(
     of_family: Option<&str>,
 ) -> Vec<&'a WfRun> {
     let all = state.fold::<WfRuns>().by_id.values();
-    let all = all.filter(|run| run.experiment == *experiment && run.truth.is_some());
-    let all = all.filter(|run| run.unworthed().is_empty());
+    let all = all.filter(|run| run.experiment == *experiment && run.is_known());
     all.filter(|run| of_family.is_none_or(|name| family(run) == name))
         .collect()
 }
 
-fn score(of: &WfCandidate) -> Option<f64> {
-    let score = of.scored.as_ref()?.score_micro;
-    score.map(|of: Micro| of.value() as f64 / 1e6)
-}
-
-/// Candidates that each turn compared.
-fn groups(run: &WfRun) -> CandidateGroups {
-    let turns = run.turns.iter().map(|turn| {
-        let all = turn.kept.iter().chain(&turn.dropped);
-        let all = all.filter_map(|id| {
-            let of = run.candidate(id)?;
-            Some(ScoredCandidate {
-                score: score(of),
-                utility: utility(of)?,
-            })
-        });
-        all.collect()
-    });
-    turns.collect()
-}
-
-/// Children of each candidate that was expanded, those with a known utility.
-fn expansions(run: &WfRun) -> Vec<Expansion> {
-    let mut found: BTreeMap<Digest, Vec<f64>> = BTreeMap::new();
-    for of in run.candidates.values().filter(|of| of.iteration > 1) {
-        if let (Some(parent), Some(utility)) = (of.parent, utility(of)) {
-            found.entry(parent).or_default().push(utility);
-        }
-    }
-    let all = found.into_iter().filter_map(|(parent, children)| {
-        let parent = utility(run.candidate(&parent)?)?;
-        Some(Expansion { parent, children })
-    });
-    all.collect()
-}
-
 fn pairs(run: &WfRun) -> Vec<EditPair> {
     let all = run.pairs.iter().filter_map(|of| {
-        let worth = |id: &Digest| utility(run.candidate(id)?);
+        let worth = |id: &Digest| utility(run, id);
         let parent = worth(&of.parent)?;
         Some(EditPair {
             targeted: worth(&of.targeted.candidate)? - parent,
@@ -194,16 +152,12 @@ fn share(runs: &[&WfRun], level: f64, shows: impl Fn(&WfRun) -> bool) -> RunShar
     }
 }
 
-fn winner(run: &WfRun) -> Option<&WfCandidate> {
-    run.candidate(&run.end.as_ref()?.winner?)
-}
-
 fn worth_of_winner(run: &WfRun) -> Option<f64> {
-    utility(winner(run)?)
+    utility(run, &run.end.as_ref()?.winner?)
 }
 
 fn first(run: &WfRun) -> Option<f64> {
-    utility(run.candidate(&run.said.program_digest)?)
+    utility(run, &run.said.program_digest)
 }
 
 fn passed(run: &WfRun) -> bool {
@@ -220,14 +174,14 @@ fn operators(runs: &[&WfRun], least_gain: f64) -> BTreeMap<WfOperator, OperatorR
         for of in &run.rejected {
             found.entry(of.operator).or_default().rejected += 1;
         }
-        for of in run.candidates.values().filter(|of| of.iteration > 1) {
+        for (id, of) in run.candidates.iter().filter(|(_, of)| of.iteration > 1) {
             let Some(operator) = of.operator else {
                 continue;
             };
             let record = found.entry(operator).or_default();
             record.added += 1;
-            let parent = of.parent.and_then(|id| utility(run.candidate(&id)?));
-            if let Some((own, parent)) = utility(of).zip(parent) {
+            let parent = of.parent.and_then(|id| utility(run, &id));
+            if let Some((own, parent)) = utility(run, id).zip(parent) {
                 record.judged += 1;
                 record.gained += u64::from(own >= parent + least_gain);
                 record.gain += own - parent;
@@ -254,8 +208,8 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
         least_gain,
         level,
     } = terms;
-    let all_groups: Vec<_> = runs.iter().map(|run| groups(run)).collect();
-    let all_expansions: Vec<_> = runs.iter().map(|run| expansions(run)).collect();
+    let all_groups: Vec<_> = runs.iter().map(|run| measure::groups(run)).collect();
+    let all_expansions: Vec<_> = runs.iter().map(|run| measure::expansions(run)).collect();
     let all_pairs: Vec<_> = runs.iter().map(|run| pairs(run)).collect();
     let kappa = |k| concordance::proposal_quality(&all_expansions, k, least_gain, level);
     let is_of_use = |worth: Option<f64>| worth.is_some_and(|worth| worth >= useful);
@@ -289,7 +243,7 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
         passed: share(runs, level, passed),
         false_positive: share(runs, level, |run| passed(run) && !succeeds(run)),
         false_negative: share(runs, level, |run| {
-            let any = run.candidates.values().any(|of| is_of_use(utility(of)));
+            let any = run.candidates.keys().any(|id| is_of_use(utility(run, id)));
             any && !passed(run)
         }),
         per_success,

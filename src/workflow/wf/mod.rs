@@ -2,8 +2,10 @@
 
 pub mod course;
 pub mod execution;
+pub mod measure;
 pub mod measures;
 pub mod plan;
+pub mod rule;
 pub mod truth;
 pub mod verifier;
 pub mod words;

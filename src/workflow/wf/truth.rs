@@ -10,18 +10,19 @@ use clover_ground::digest::Digest;
 use clover_ledger::RequiredFact as _;
 use clover_ledger::Unmet;
 use clover_num::Micro;
+use clover_projection::wf::rules::truth_commitment;
 
+use crate::estimate::compute::blob;
+use crate::wf::execution::LINES;
 use crate::wf::words;
 
-/// Domain of the commitment.
-const TRUTH_LABEL: &str = "clover/wf-truth/v1";
 /// What turns an output and a truth into a number.
 pub const SCORER: &str = "weighted-members/1";
 
-/// SHA-256 of `clover/wf-truth/v1`, a zero byte, 32 bytes of salt and the lines: nobody learns the truth from it.
+/// The commitment to lines of what is right: of a salt and their BLAKE3 digest, so that it is checked without them, and
+/// nobody learns the truth from it.
 pub fn commitment(salt: &Digest, lines: &[u8]) -> Digest {
-    let bytes = [salt.as_bytes().as_slice(), lines].concat();
-    Digest::labelled(TRUTH_LABEL, &bytes)
+    truth_commitment(*salt, blob(lines, LINES).blake3)
 }
 
 /// The lines of what is right, in the order of the items; `None` where one of them has none.

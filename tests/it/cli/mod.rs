@@ -88,6 +88,7 @@ mod same_arms;
 mod secrets;
 mod seen;
 mod sequential;
+mod repair;
 mod sgd;
 mod shipped;
 mod signed;

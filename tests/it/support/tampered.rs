@@ -126,6 +126,7 @@ const MAKERS: [fn() -> Vec<Sample>; 35] = [
     super::tampered_tainted::all,
     super::tampered_held::all,
     super::tampered_descents::all,
+    super::tampered_repairs::all,
 ];
 
 /// Samples around single lines, and around a pre-registered gate.
