@@ -262,13 +262,12 @@ fn tree(facts: &RepairRunShown) -> Vec<String> {
         for one in facts.candidates.iter().filter(|one| one.parent == of) {
             let made = one.operator.map_or("begins", WfOperator::as_str);
             let step = one.step.as_deref().unwrap_or_default();
-            let score = one.score_micro.map_or_else(
-                || "no score".to_owned(),
-                |score| decimal(score.value()),
-            );
-            let worth = one.worth_micro.map_or_else(String::new, |worth| {
-                format!("  worth {}", decimal(worth))
-            });
+            let score = one
+                .score_micro
+                .map_or_else(|| "no score".to_owned(), |score| decimal(score.value()));
+            let worth = one
+                .worth_micro
+                .map_or_else(String::new, |worth| format!("  worth {}", decimal(worth)));
             let mark = match (facts.winner == Some(one.candidate), one.passes) {
                 (true, Some(true)) => "  winner, passes",
                 (true, _) => "  winner",
@@ -340,7 +339,10 @@ pub fn run(run: &WfRun) -> View {
     view.answer(answer(&facts));
     view.pairs([
         ("experiment", facts.experiment.to_string()),
-        ("tasks", format!("{} items of {}", facts.items, facts.family)),
+        (
+            "tasks",
+            format!("{} items of {}", facts.items, facts.family),
+        ),
         ("executor", facts.executor.clone()),
         ("optimizer", facts.optimizer.clone()),
         ("turns", format!("{} of {}", facts.turns, facts.turns_max)),
@@ -356,7 +358,10 @@ pub fn run(run: &WfRun) -> View {
     view.gap();
     view.chart(tree(&facts), Some(drawing(&facts).svg()));
     if !facts.rejected.is_empty() {
-        let words = facts.rejected.iter().map(|(why, count)| format!("{count} {why}"));
+        let words = facts
+            .rejected
+            .iter()
+            .map(|(why, count)| format!("{count} {why}"));
         let words: Vec<_> = words.collect();
         view.gap();
         view.line(format!("edits that were rejected: {}", words.join(", ")));
@@ -375,15 +380,19 @@ pub fn run(run: &WfRun) -> View {
 
 /// Every run.
 pub fn list(state: &State) -> View {
-    let runs = state.fold::<WfRuns>().by_id.values().map(|run| RepairListed {
-        run: run.said.run.clone(),
-        experiment: run.experiment.clone(),
-        family: measures::family(run),
-        candidates: run.candidates.len() as u64,
-        calls: run.spent.calls.value(),
-        due: run.due().to_string(),
-        end: run.end.as_ref().map(|end| end.reason),
-    });
+    let runs = state
+        .fold::<WfRuns>()
+        .by_id
+        .values()
+        .map(|run| RepairListed {
+            run: run.said.run.clone(),
+            experiment: run.experiment.clone(),
+            family: measures::family(run),
+            candidates: run.candidates.len() as u64,
+            calls: run.spent.calls.value(),
+            due: run.due().to_string(),
+            end: run.end.as_ref().map(|end| end.reason),
+        });
     let facts = RepairList {
         runs: runs.collect(),
     };
@@ -398,7 +407,8 @@ pub fn list(state: &State) -> View {
             of.family.clone(),
             of.candidates.to_string(),
             of.calls.to_string(),
-            of.end.map_or_else(|| of.due.clone(), |end| format!("ended by {end}")),
+            of.end
+                .map_or_else(|| of.due.clone(), |end| format!("ended by {end}")),
         ]
     });
     view.table(&["run", "tasks", "candidates", "calls", "due"], rows);

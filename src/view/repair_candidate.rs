@@ -112,19 +112,28 @@ pub fn candidate(
         text: workflow.print(),
     };
     let mut view = View::of(&facts);
-    let score = facts.of.score_micro.map(|score| repair::decimal(score.value()));
+    let score = facts
+        .of
+        .score_micro
+        .map(|score| repair::decimal(score.value()));
     let worth = facts.of.worth_micro.map(repair::decimal);
     let none = || "none".to_owned();
     view.pairs([
         ("candidate", id.to_string()),
         (
             "made by",
-            facts.of.operator.map_or_else(|| "the opening".to_owned(), |of| of.to_string()),
+            facts
+                .of
+                .operator
+                .map_or_else(|| "the opening".to_owned(), |of| of.to_string()),
         ),
         ("score", score.unwrap_or_else(none)),
         (
             "passes",
-            facts.of.passes.map_or_else(none, |passes| passes.to_string()),
+            facts
+                .of
+                .passes
+                .map_or_else(none, |passes| passes.to_string()),
         ),
         ("worth", worth.unwrap_or_else(|| "not opened".to_owned())),
         ("calls", facts.of.calls.to_string()),
@@ -144,7 +153,11 @@ pub fn candidate(
         view.table(&["rule", "kind", "kept", "item by item"], rows);
     }
     blamed(&mut view, &blame(of));
-    if let Some(said) = facts.feedback.as_ref().and_then(|of| of.suggestion.as_ref()) {
+    if let Some(said) = facts
+        .feedback
+        .as_ref()
+        .and_then(|of| of.suggestion.as_ref())
+    {
         view.gap();
         view.line(format!(
             "suggested: {} of {}: {}",

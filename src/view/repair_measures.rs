@@ -156,11 +156,7 @@ fn curve(found: &RepairMeasures) -> Vec<RepairBudgetPoint> {
     points
 }
 
-fn facts(
-    experiment: &ExperimentId,
-    found: &RepairMeasures,
-    terms: MeasureTerms,
-) -> RepairMeasured {
+fn facts(experiment: &ExperimentId, found: &RepairMeasures, terms: MeasureTerms) -> RepairMeasured {
     let per = found.per_success;
     let operators = found.operators.iter().map(|(operator, of)| {
         let gain = (of.judged > 0).then(|| of.gain / of.judged as f64);
@@ -244,13 +240,29 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
     view.table(
         &["measure", "mean", "low", "high", "runs", "what it says"],
         [
-            mean_row("gamma", &facts.gamma, "scores in the order of worth; 1/2 is chance"),
-            mean_row("gamma, with crashes", &facts.gamma_all, "a crash is below every score"),
+            mean_row(
+                "gamma",
+                &facts.gamma,
+                "scores in the order of worth; 1/2 is chance",
+            ),
+            mean_row(
+                "gamma, with crashes",
+                &facts.gamma_all,
+                "a crash is below every score",
+            ),
             mean_row("regret", &facts.regret, "worth lost by the best score"),
             mean_row("kappa of 1", &facts.kappa_1, "one proposal gains"),
             mean_row("kappa of 3", &facts.kappa_3, "one of three proposals gains"),
-            mean_row("beta", &facts.beta, "blame against a drawn step; 1/2 is chance"),
-            mean_row("effect", &facts.effect, "gain of a blamed edit over a drawn one"),
+            mean_row(
+                "beta",
+                &facts.beta,
+                "blame against a drawn step; 1/2 is chance",
+            ),
+            mean_row(
+                "effect",
+                &facts.effect,
+                "gain of a blamed edit over a drawn one",
+            ),
             mean_row("gain", &facts.gain, "winner less first program"),
         ],
     );
@@ -284,6 +296,9 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
         ]
     });
     view.gap();
-    view.table(&["operator", "added", "rejected", "gained", "mean gain"], rows);
+    view.table(
+        &["operator", "added", "rejected", "gained", "mean gain"],
+        rows,
+    );
     view
 }

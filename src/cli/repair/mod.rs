@@ -46,7 +46,9 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover repair status")]
     Status,
     /// One run: its candidates and turns; or one candidate, its workflow, or its steps on an item
-    #[command(after_help = "Example:\n  clover repair show shop-1 --candidate winner --item local-0")]
+    #[command(
+        after_help = "Example:\n  clover repair show shop-1 --candidate winner --item local-0"
+    )]
     Show(RepairShowArgs),
     /// Say what each candidate was worth, once the run has ended
     #[command(after_help = "Example:\n  clover repair score shop-1")]
@@ -76,7 +78,13 @@ pub(super) struct RepairShowArgs {
     #[arg(long, value_name = "ITEM", requires = "candidate")]
     pub item: Option<String>,
     /// Write its workflow to a new file
-    #[arg(short = 'o', long, value_name = "FILE", requires = "candidate", conflicts_with = "item")]
+    #[arg(
+        short = 'o',
+        long,
+        value_name = "FILE",
+        requires = "candidate",
+        conflicts_with = "item"
+    )]
     pub out: Option<PathBuf>,
 }
 
@@ -161,7 +169,9 @@ fn candidate(run: &WfRun, text: &str) -> Result<Digest, CliError> {
         "first" => vec![run.said.program_digest],
         _ => {
             let all = run.order.iter();
-            all.filter(|id| id.to_hex().starts_with(text)).copied().collect()
+            all.filter(|id| id.to_hex().starts_with(text))
+                .copied()
+                .collect()
         }
     };
     match found.as_slice() {
@@ -203,7 +213,12 @@ fn show(ctx: &mut Ctx<'_>, args: &RepairShowArgs) -> Result<View, CliError> {
         ambient::write_new(&path, workflow.print().as_bytes(), 0o644)?;
     }
     let first = course::workflow(run, &run.said.program_digest).map_err(unmet)?;
-    Ok(candidates::candidate(run, &wanted, (&first, &workflow), args.out.as_deref()))
+    Ok(candidates::candidate(
+        run,
+        &wanted,
+        (&first, &workflow),
+        args.out.as_deref(),
+    ))
 }
 
 fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
@@ -218,8 +233,7 @@ fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
     };
     let runs = measures::scored(state, &experiment, args.family.as_deref());
     let found = measures::of(&runs, terms);
-    let found = found.map_err(|error| {
-        CliError::usage(format!("{error}"), "clover repair measure --help")
-    })?;
+    let found = found
+        .map_err(|error| CliError::usage(format!("{error}"), "clover repair measure --help"))?;
     Ok(measured::measured(&experiment, &found, terms))
 }

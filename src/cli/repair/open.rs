@@ -119,7 +119,9 @@ fn terms(args: &OpenArgs) -> Result<WfTerms, CliError> {
         theta_micro: micro(900_000),
     };
     for text in &args.set {
-        let said = text.split_once('=').map(|(name, value)| (name, value.parse::<u64>()));
+        let said = text
+            .split_once('=')
+            .map(|(name, value)| (name, value.parse::<u64>()));
         let Some((name, Ok(value))) = said else {
             let message = format!("--set {text:?}: expected NAME=NUMBER");
             return Err(CliError::usage(message, HELP));
@@ -152,7 +154,8 @@ fn terms(args: &OpenArgs) -> Result<WfTerms, CliError> {
     Ok(terms)
 }
 
-fn cell(args: &OpenArgs) -> WfCell {
+fn cell(args: &OpenArgs, meta: &MetaPrompt) -> WfCell {
+    let only = meta.operators.iter().all(|of| *of == Operator::EditPrompt);
     let strength = |is_strong| {
         if is_strong {
             WfStrength::Strong
@@ -161,7 +164,7 @@ fn cell(args: &OpenArgs) -> WfCell {
         }
     };
     WfCell {
-        edits: if args.prompt_only {
+        edits: if only {
             WfEdits::Prompt
         } else {
             WfEdits::Structure
@@ -237,10 +240,10 @@ fn request(
         lines: kept,
         program,
         templates: Vec::new(),
+        cell: cell(args, &meta),
         meta,
         verifier,
         terms: terms(args)?,
-        cell: cell(args),
         executor: executor(ctx, args)?,
         part,
         update: None,

@@ -49,7 +49,9 @@ pub enum RepairError {
         due: WfDue,
     },
     /// One key would propose, judge or score.
-    #[error("key {0} would propose edits or give feedback, and say what is right: expected two keys")]
+    #[error(
+        "key {0} would propose edits or give feedback, and say what is right: expected two keys"
+    )]
     OneKey(KeyId),
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]

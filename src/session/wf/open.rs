@@ -127,9 +127,7 @@ pub fn plan(
     let lines: String = request.set.items.iter().map(|of| of.input_line()).collect();
     let inputs = lines.into_bytes();
     let (executor, executor_model) = match &request.executor {
-        RequestedExecutor::Simulator(seed) => {
-            (WfExecutor::Simulator, format!("{SIMULATOR}{seed}"))
-        }
+        RequestedExecutor::Simulator(seed) => (WfExecutor::Simulator, format!("{SIMULATOR}{seed}")),
         RequestedExecutor::Table(_, model) => (WfExecutor::Table, model.clone()),
     };
     let optimizer_model = match request.cell.optimizer {
@@ -186,10 +184,12 @@ pub fn open(
     let optimizer = key(Kind::WfCandidateAdded)?.id();
     let verifier = key(Kind::WfFeedbackGiven)?.id();
     let registrar = key(Kind::WfRunStarted)?;
-    let custodians = ledger.state().keyring().live_with(Role::Custodian);
+    let custodians = ledger.state().keyring.live_with(Role::Custodian);
     let custodians: Vec<KeyId> = custodians.map(|(id, _)| *id).collect();
     if let (true, Some(first)) = (
-        custodians.iter().all(|id| *id == optimizer || *id == verifier),
+        custodians
+            .iter()
+            .all(|id| *id == optimizer || *id == verifier),
         custodians.first(),
     ) {
         return Err(RepairError::OneKey(*first).into());

@@ -161,7 +161,9 @@ fn first(run: &WfRun) -> Option<f64> {
 }
 
 fn passed(run: &WfRun) -> bool {
-    run.end.as_ref().is_some_and(|end| end.reason == WfEnd::Pass)
+    run.end
+        .as_ref()
+        .is_some_and(|end| end.reason == WfEnd::Pass)
 }
 
 fn tokens(run: &WfRun) -> u64 {
@@ -214,7 +216,9 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
     let kappa = |k| concordance::proposal_quality(&all_expansions, k, least_gain, level);
     let is_of_use = |worth: Option<f64>| worth.is_some_and(|worth| worth >= useful);
     let succeeds = |run: &WfRun| is_of_use(worth_of_winner(run));
-    let gains = runs.iter().map(|run| Some(worth_of_winner(run)? - first(run)?));
+    let gains = runs
+        .iter()
+        .map(|run| Some(worth_of_winner(run)? - first(run)?));
     let won: Vec<&&WfRun> = runs.iter().filter(|run| succeeds(run)).collect();
     let total = |of: &dyn Fn(&WfRun) -> u64| {
         let sum: u64 = runs.iter().map(|run| of(run)).sum();

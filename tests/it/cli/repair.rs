@@ -68,7 +68,10 @@ fn the_walk_of_the_repair_page_mends_the_workflow() {
     assert_eq!(desk.ok("status --json").json()["data"]["events"], size);
     let measured = desk.ok("repair measure --json").json()["data"].clone();
     assert_eq!(measured["success"]["of"], 1, "{measured:#}");
-    assert!(measured["gamma"]["mean"].as_f64().unwrap() > 0.5, "{measured:#}");
+    assert!(
+        measured["gamma"]["mean"].as_f64().unwrap() > 0.5,
+        "{measured:#}"
+    );
     desk.ok("at 20 -- repair status");
 }
 
@@ -158,12 +161,19 @@ fn a_repair_that_is_killed_comes_to_the_same() {
 #[test]
 fn success_rises_in_every_family() {
     let slow = child::slow();
-    let families = if slow { &["invoices", "replies", "tables"][..] } else { &["invoices"] };
+    let families = if slow {
+        &["invoices", "replies", "tables"][..]
+    } else {
+        &["invoices"]
+    };
     let runs = if slow { 200 } else { 2 };
     for family in families {
         let mut desk = desk(family);
         for at in 0..runs {
-            desk.ok(&format!("workflow new {family} -o s{at} --seed {}", 100 + at));
+            desk.ok(&format!(
+                "workflow new {family} -o s{at} --seed {}",
+                100 + at
+            ));
             desk.ok(&format!(
                 "repair open r{at} --program s{at}/workflow.json --tasks s{at}/local.jsonl --items 4 --seed {at}"
             ));
@@ -175,6 +185,11 @@ fn success_rises_in_every_family() {
         let measured = desk.ok("repair measure --json").json()["data"].clone();
         println!("{family}: {measured:#}");
         assert_eq!(measured["success"]["of"], runs);
-        assert!(measured["gain"]["low"].as_f64().unwrap() > 0.0, "{measured:#}");
+        // Two runs have an interval that says nothing.
+        let end = if slow { "low" } else { "mean" };
+        assert!(
+            measured["gain"][end].as_f64().unwrap() > 0.0,
+            "{measured:#}"
+        );
     }
 }
