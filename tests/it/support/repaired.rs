@@ -4,8 +4,8 @@
 use clover::event::Payload;
 use clover::event::id::ExperimentId;
 use clover::event::id::RunId;
+use clover::event::payload::BlobRef;
 use clover::event::payload::Role;
-use clover::event::payload::repair::WfRunStarted;
 use clover::event::payload::repair_feedback::EditPairRecorded;
 use clover::event::payload::repair_feedback::UtilityRecorded;
 use clover::event::payload::repair_feedback::WfPairArm;
@@ -31,7 +31,6 @@ use clover::projection::wf::count;
 use clover::projection::wf::due::WfDue;
 use clover::projection::wf::rules::control_draw;
 use clover::projection::wf::rules::seed_of;
-use clover::workflow::estimate::compute::blob;
 use clover::workflow::wf::course;
 use clover::workflow::wf::execution;
 use clover::workflow::wf::execution::ExecutionPlace;
@@ -120,6 +119,14 @@ pub fn hollow_program(value: u64) -> String {
 pub fn stricter() -> Verifier {
     let text = r#"{"verifier":"wf-verifier/1","cost_reference":2000,"critic_weight":0,"filter":"crashes","held_share":1000000,"rules":[{"id":"two","text":"a is 2.","check":{"op":"eq","a":{"path":"y.a"},"b":{"const":2}}}]}"#;
     Verifier::parse(text).unwrap()
+}
+
+fn blob(bytes: &[u8], media: &str) -> BlobRef {
+    BlobRef {
+        blake3: Digest::blake3(bytes),
+        bytes: count(bytes.len() as u64),
+        media: media.parse().unwrap(),
+    }
 }
 
 fn salt() -> Digest {
@@ -316,14 +323,6 @@ pub fn next(ledger: &Ledger, name: &str, tasks: &Tasks) -> Option<(Vec<Payload>,
             let (payload, blobs) = worth(run, tasks, next);
             Some((vec![payload], blobs))
         }
-    }
-}
-
-/// The run of a payload that opens one.
-pub fn started(payload: &Payload) -> &WfRunStarted {
-    match payload {
-        Payload::WfRunStarted(said) => said,
-        _ => panic!("opens no run"),
     }
 }
 

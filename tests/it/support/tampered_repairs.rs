@@ -96,8 +96,8 @@ const CASES: &[Case] = &[
     Case { name: "repair-call-beyond-its-budget", rule: Some("repair"), story: &RUN,
            told: |tale| {
                let started = tale.place("wf.run_started", 0);
-               tale.world.items[started].body["data"]["terms"]["budget"]["calls"] = 5.into();
-               tale.changed("wf.called", 5, |_| ())
+               tale.world.items[started].body["data"]["terms"]["budget"]["calls"] = 3.into();
+               tale.changed("wf.called", 3, |_| ())
            },
            done: "A model was called after the calls of the run were spent." },
     Case { name: "repair-trace-of-another-execution", rule: Some("repair"), story: &RUN,
