@@ -40,6 +40,8 @@ use crate::view::repair as views;
 const HELP: &str = "clover repair open --help";
 /// How the name of recorded answers begins.
 const TABLE: &str = "table=";
+/// How the name of the simulator begins; its seed follows.
+const SIMULATED: &str = "sim=";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct OpenArgs {
@@ -54,29 +56,23 @@ pub(in crate::cli) struct OpenArgs {
     /// How many items, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub items: usize,
-    /// What answers for the model
-    #[arg(long, value_name = "sim|table=FILE", default_value = "sim")]
+    /// What answers for the model: sim=SEED or table=FILE
+    #[arg(long, value_name = "EXECUTOR", default_value = "sim=7")]
     pub executor: String,
-    /// The seed of the simulated model
-    #[arg(long, value_name = "N", default_value_t = 7)]
-    pub seed: u64,
     /// A simulated model that slips a quarter as often
     #[arg(long)]
     pub strong: bool,
     /// An optimizer that takes the least sure blame first
     #[arg(long)]
     pub weak_optimizer: bool,
-    /// Edits of prompts alone
-    #[arg(long, conflicts_with = "meta")]
-    pub prompt_only: bool,
-    /// The meta prompt, JSON: which operators are allowed; default the five standard ones
+    /// The meta prompt, JSON: which operators are allowed
     #[arg(long, value_name = "FILE")]
     pub meta: Option<PathBuf>,
-    /// The verifier, JSON; default the rules of the set alone
+    /// The verifier, JSON; default the rules of the set
     #[arg(long, value_name = "FILE")]
     pub verifier: Option<PathBuf>,
-    /// Learn from it, or try an update on it; default it is for use
-    #[arg(long, value_name = "deploy|train|validate", default_value = "deploy")]
+    /// What it is for: deploy, train or validate
+    #[arg(long, value_name = "PART", default_value = "deploy")]
     pub part: String,
     /// A term, such as calls=500 (schema/REPAIR.md); may be given again
     #[arg(long, value_name = "NAME=VALUE")]
@@ -186,11 +182,12 @@ fn read<T>(
 }
 
 fn executor(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<RequestedExecutor, CliError> {
-    if args.executor == "sim" {
-        return Ok(RequestedExecutor::Simulator(args.seed));
+    let seed = args.executor.strip_prefix(SIMULATED);
+    if let Some(seed) = seed.and_then(|seed| seed.parse().ok()) {
+        return Ok(RequestedExecutor::Simulator(seed));
     }
     let file = args.executor.strip_prefix(TABLE).ok_or_else(|| {
-        let message = format!("expected sim or table=FILE, found {:?}", args.executor);
+        let message = format!("expected sim=SEED or table=FILE, found {:?}", args.executor);
         CliError::usage(message, HELP)
     })?;
     let lines = workflow::lines(ctx, Path::new(file))?;
@@ -219,13 +216,10 @@ fn request(
             .push(item.map_err(|found| workflow::fault(&args.tasks, *at, found, HELP))?);
         kept.push_str(&format!("{line}\n"));
     }
-    let mut meta = match &args.meta {
+    let meta = match &args.meta {
         Some(file) => read(ctx, file, MetaPrompt::parse)?,
         None => MetaPrompt::default(),
     };
-    if args.prompt_only {
-        meta.operators = vec![Operator::EditPrompt];
-    }
     let verifier = match &args.verifier {
         Some(file) => read(ctx, file, Verifier::parse)?,
         None => Verifier::default(),

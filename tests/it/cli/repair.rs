@@ -175,7 +175,7 @@ fn success_rises_in_every_family() {
                 100 + at
             ));
             desk.ok(&format!(
-                "repair open r{at} --program s{at}/workflow.json --tasks s{at}/local.jsonl --items 4 --seed {at}"
+                "repair open r{at} --program s{at}/workflow.json --tasks s{at}/local.jsonl --items 4 --executor sim={at}"
             ));
             desk.ok(&format!("repair run r{at}"));
         }
