@@ -5,6 +5,7 @@ use clover::event::Payload;
 use clover::event::id::ExperimentId;
 use clover::event::id::RunId;
 use clover::event::payload::BlobRef;
+use clover::event::payload::MediaType;
 use clover::event::payload::Role;
 use clover::event::payload::repair_feedback::EditPairRecorded;
 use clover::event::payload::repair_feedback::UtilityRecorded;
@@ -125,7 +126,7 @@ fn blob(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: count(bytes.len() as u64),
-        media: media.parse().unwrap(),
+        media: MediaType::new(media).unwrap(),
     }
 }
 
