@@ -54,6 +54,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/synth_folds.py      what runs of optimizers change in it
   history/asked_folds.py      what runs that ask a model for something else than scores change in it
   history/sgd_folds.py        what runs that lower the loss of a prompt change in it
+  history/repair_folds.py     what runs that repair a workflow change in it
   history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/gate_folds.py       what families, manifests, units and gates change in it
   history/folds.py            the list of folds by kind
@@ -89,6 +90,10 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/sgd_numbers.py        losses, batches and stops of runs that lower the loss of a prompt
   rules/sgd_gate.py           the gate that holds the checkpoint of such a run against its first prompt
   rules/sgd.py                those runs: what is due, who says it, and what follows from the record
+  rules/repair_workflows.py   edits of a workflow: patches, and how much they touch
+  rules/repair_feedback.py    feedback and scores of a workflow
+  rules/repair_learning.py    updates of what repairs begin from
+  rules/repairs.py            runs that repair a workflow: what is due, who says it, and what follows from the record
   rules/batteries.py          batteries of attacks, and exploits
   rules/reports.py            reports, whole or with reasons
   rules/gates.py              orders that are drawn, gates that are opened or continued

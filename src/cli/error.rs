@@ -313,6 +313,7 @@ impl From<SessionError> for CliError {
             SessionError::Estimate(error) => (*error).into(),
             SessionError::Founding(error) => error.into(),
             SessionError::Gate(error) => (*error).into(),
+            SessionError::Repair(error) => (*error).into(),
             SessionError::Sgd(error) => (*error).into(),
             SessionError::Intake(error) => (*error).into(),
             SessionError::Iteration(error) => (*error).into(),

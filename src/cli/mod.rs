@@ -89,6 +89,7 @@ mod recalibrate;
 mod record;
 mod refusals;
 mod regime;
+mod repair;
 mod replay;
 mod replicating;
 mod report;
@@ -359,6 +360,9 @@ enum Verb {
     /// Workflows of model calls: checked, shown, run, compared
     #[command(subcommand)]
     Workflow(workflow::Verb),
+    /// Mend a workflow where nobody knows what is right
+    #[command(subcommand)]
+    Repair(repair::Verb),
     /// Approve or refuse an accepted patch, by name
     #[command(after_help = approve::EXAMPLE)]
     Approve(approve::Args),
@@ -520,6 +524,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Generator(verb) => generator::run(ctx, &verb),
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Sgd(verb) => sgd::run(ctx, &verb),
+        Verb::Repair(verb) => repair::run(ctx, &verb),
         Verb::Synth(verb) => synth::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),

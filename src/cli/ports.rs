@@ -439,6 +439,7 @@ fn words(work: Work) -> &'static str {
         Work::Attack => "answers attacked",
         Work::Copying => "pages copied",
         Work::Descending => "steps taken",
+        Work::Repairing => "turns taken",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
         Work::Loading => "loaded",

@@ -9,7 +9,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   start    guide · init · demo · status · doctor · simulate dataset|truth|iteration · completions · ids · man
   keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook · erase
   write    record · sign · submit · sync · append · import cje|csv|events|ledger · blob · experiment · use · retain
-  plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge
+  plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge · repair
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  synth · sgd · workflow
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy · generator
   worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · regime · replay

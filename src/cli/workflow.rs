@@ -24,6 +24,7 @@ use crate::flow::executor::table::Table;
 use crate::flow::item::Item;
 use crate::flow::task::Family;
 use crate::flow::task::Split;
+use crate::flow::task::TaskSet;
 use crate::ground::ambient;
 use crate::view::View;
 use crate::view::workflow as views;
@@ -46,7 +47,7 @@ pub(super) enum Verb {
     Show(WorkflowShowArgs),
     /// Run a workflow over inputs, and say what each step did
     #[command(
-        after_help = "sim: each line's member sim says what the simulated model does.\ntable=FILE: recorded answers by the digest of their request, as --record writes them.\nExit 10 marks a run that crashed, or ended with a hard flag false or not checked.\n\nExample:\n  clover workflow run shop/workflow.json --input shop/local.jsonl --executor sim"
+        after_help = "sim: each line's member sim says what the simulated model does.\ntable=FILE: recorded answers by the digest of their request, as --record writes them.\nA task set: its rules and, where it says what is right, the utility are said of each item.\nExit 10 marks a run that crashed, or ended with a hard flag false or not checked.\n\nExample:\n  clover workflow run shop/workflow.json --input shop/local.jsonl --executor sim"
     )]
     Run(WorkflowRunArgs),
     /// What one workflow has and another has not, in words or as a JSON patch
@@ -143,7 +144,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 /// A fault of a text that begins on a line of a file.
-fn fault(file: &Path, first_line: usize, fault: Fault, next: &str) -> CliError {
+pub(super) fn fault(file: &Path, first_line: usize, fault: Fault, next: &str) -> CliError {
     let place = input::Fault {
         line: fault.at.line,
         column: fault.at.column,
@@ -154,7 +155,7 @@ fn fault(file: &Path, first_line: usize, fault: Fault, next: &str) -> CliError {
 }
 
 /// The workflow of a file.
-fn workflow(ctx: &mut Ctx<'_>, file: &Path) -> Result<Workflow, CliError> {
+pub(super) fn workflow(ctx: &mut Ctx<'_>, file: &Path) -> Result<Workflow, CliError> {
     let text = document(ctx, file, CHECK)?;
     Workflow::parse(&text).map_err(|found| fault(file, 1, found, CHECK))
 }
@@ -215,7 +216,7 @@ fn show(ctx: &mut Ctx<'_>, args: &WorkflowShowArgs) -> Result<View, CliError> {
 }
 
 /// Lines of a file that hold something, with their numbers.
-fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliError> {
+pub(super) fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliError> {
     let mut all = Vec::new();
     let reader = ctx.reader(file)?;
     for (at, line) in (1..).zip(reader.lines()) {
@@ -228,16 +229,18 @@ fn lines(ctx: &mut Ctx<'_>, file: &Path) -> Result<Vec<(usize, String)>, CliErro
     Ok(all)
 }
 
-/// The items of a file: those of a task set, or a line each.
-fn items(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<Vec<Item>, CliError> {
+/// The items of a file: a task set with its rules, or a line each, which is a set without rules.
+fn items(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<TaskSet, CliError> {
     let lines = lines(ctx, &args.input)?;
     let is_set = lines
         .first()
         .is_some_and(|(_, line)| flow::task::is_head(line));
-    if let (true, Some((at, head))) = (is_set, lines.first()) {
-        let checked = flow::task::check_head(head);
-        checked.map_err(|found| fault(&args.input, *at, found, RUN))?;
-    }
+    let mut set = match (is_set, lines.first()) {
+        (true, Some((at, head))) => {
+            TaskSet::head(head).map_err(|found| fault(&args.input, *at, found, RUN))?
+        }
+        _ => TaskSet::of_items(Vec::new()),
+    };
     let (mut items, mut ids) = (Vec::new(), BTreeSet::new());
     for (at, line) in lines.iter().skip(usize::from(is_set)) {
         let item = Item::parse(line, *at);
@@ -263,7 +266,8 @@ fn items(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<Vec<Item>, CliErro
         let message = format!("{} has no {of}", source(&args.input));
         return Err(CliError::input(message, RUN));
     }
-    Ok(items)
+    set.items = items;
+    Ok(set)
 }
 
 /// The table of recorded answers that an executor names, if it names one.
@@ -287,14 +291,14 @@ fn table(ctx: &mut Ctx<'_>, executor: &str) -> Result<Option<Table>, CliError> {
 fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {
     let workflow = workflow(ctx, &args.file)?;
     let mut table = table(ctx, &args.executor)?;
-    let items = items(ctx, args)?;
+    let set = items(ctx, args)?;
     let strength = if args.strong {
         Strength::Strong
     } else {
         Strength::Weak
     };
     let (mut runs, mut recording) = (Vec::new(), Recording::default());
-    for item in &items {
+    for item in &set.items {
         recording.begin(&item.id);
         if let Some(table) = &mut table {
             table.begin(&item.id);
@@ -322,7 +326,7 @@ fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {
         ambient::write_new(&ctx.path(file), text.as_bytes(), 0o600)?;
     }
     let executor = if table.is_some() { "table" } else { "sim" };
-    Ok(views::ran(&workflow, executor, &runs))
+    Ok(views::ran(&workflow, executor, &runs, &set))
 }
 
 /// Why nothing answers for the model.

@@ -176,8 +176,12 @@ text_ids! {
     SplitId;
     /// A stratum: of a label design, or of a confirm set.
     StratumId;
+    /// What calls for an update of the outer loop.
+    TriggerId;
     /// What an account counts.
     UnitId;
+    /// An update of the outer loop.
+    UpdateId;
 }
 
 /// Free text: at most 4,000 bytes, no control characters but newline and tab.

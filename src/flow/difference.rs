@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::patch::JsonPatch;
-use crate::patch::Operation;
 use crate::patch::OperationKind;
 use crate::patch::find;
 use crate::value::Data;
@@ -41,7 +40,7 @@ pub struct Locality {
     pub ast_nodes: usize,
     /// How many more steps ask a model than before; retries of guards are no steps.
     pub new_llm_calls: usize,
-    /// Characters of prompts and notes that are added or removed.
+    /// Characters of prompts, notes and arguments of map steps that are added or removed.
     pub prompt_chars: usize,
     /// Steps that are added, removed or changed.
     pub steps_touched: usize,
@@ -145,28 +144,34 @@ pub(crate) fn nodes(document: &Data, patch: &JsonPatch) -> usize {
             OperationKind::Remove => gone,
             OperationKind::Test(_) => 0,
         };
-        let one = JsonPatch(vec![Operation::clone(operation)]);
-        if let Ok(after) = one.apply(&at_hand) {
-            at_hand = after;
-        }
+        // An operation that does not fit changes nothing. The document is changed in place: a copy for each operation
+        // would make the work quadratic.
+        let _fits = operation.apply(&mut at_hand);
     }
     count
 }
 
-/// Characters of prompts and notes that a change adds or removes.
+/// Whether a member of a step holds texts that may reach a model. What a map step makes of its arguments may stand in a
+/// prompt: a constant, a template, a table.
+fn holds_texts(name: &str) -> bool {
+    matches!(name, "prompt" | "note" | "args")
+}
+
+/// Characters of prompts, notes and arguments of map steps that a change adds or removes.
 fn prompt_chars(change: &Change) -> usize {
     fn texts(of: &Data, within: bool) -> usize {
         match of {
             Data::Text(text) if within => text.chars().count(),
             Data::Object(members) => members
                 .iter()
-                .map(|(name, of)| texts(of, within || name == "prompt" || name == "note"))
+                .map(|(name, of)| texts(of, within || holds_texts(name)))
                 .sum(),
+            Data::List(items) => items.iter().map(|of| texts(of, within)).sum(),
             _ => 0,
         }
     }
     let mut segments = change.path.split('.').skip(2);
-    let within = segments.any(|segment| segment == "prompt" || segment == "note");
+    let within = segments.any(holds_texts);
     match (&change.from, &change.to) {
         (Some(Data::Text(a)), Some(Data::Text(b))) if within => edited(a, b),
         (from, to) => [from, to]
@@ -224,6 +229,36 @@ mod tests {
         assert_eq!(between(&before, &before).locality, Locality::default());
         assert_eq!(edited("aXa", "aa"), 1);
         assert_eq!(edited("aa", "aaa"), 1);
+    }
+
+    #[test]
+    fn texts_that_reach_a_prompt_through_a_map_step_count_as_prompts() {
+        let before = BEFORE.replace(
+            r#""fn":"lower","args":{"path":"a"}"#,
+            r#""fn":"const","args":{"value":{"rules":["Be short."]}}"#,
+        );
+        let after = before.replace("Be short.", "Be very short.");
+        let of = |text: &str| Workflow::parse(text).unwrap();
+        let found = between(&of(&before), &of(&after)).locality;
+        assert_eq!((found.prompt_chars, found.steps_touched), (23, 1));
+    }
+
+    #[test]
+    fn a_large_difference_takes_time_in_its_size() {
+        let table = |word: &str| {
+            let rows = (0..3_000).map(|at| format!(r#""{at}":"{word}""#));
+            let rows = rows.collect::<Vec<_>>().join(",");
+            BEFORE.replace(
+                r#""fn":"lower","args":{"path":"a"}"#,
+                &format!(r#""fn":"const","args":{{"value":{{{rows}}}}}"#),
+            )
+        };
+        let of = |word| Workflow::parse(&table(word)).unwrap();
+        let (before, after) = (of("one"), of("two"));
+        let start = std::time::Instant::now();
+        let found = between(&before, &after);
+        assert_eq!(found.locality.ast_nodes, 3_000);
+        assert!(start.elapsed().as_millis() < 1_000);
     }
 
     #[test]

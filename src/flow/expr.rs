@@ -194,7 +194,7 @@ impl Expr {
             Self::In(a, b) => is_in(a, b, memory)?,
             Self::Regex(path, pattern) => match memory.find(path) {
                 Some(Data::Text(text)) => {
-                    memory.fuel.spend_match(text)?;
+                    memory.fuel.spend_match(pattern, text)?;
                     pattern.is_match(text)
                 }
                 _ => false,

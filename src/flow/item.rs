@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+
 use crate::decode::Spot;
 use crate::executor::simulator::ItemModel;
 use crate::fault::Fault;
@@ -27,7 +30,42 @@ pub struct Item {
     pub model: Option<ItemModel>,
 }
 
+/// Domain of the digest of an item's inputs.
+const INPUT_LABEL: &str = "clover/wf-input/v1";
+
 impl Item {
+    /// A line with its id and what a workflow is given, and nothing else.
+    pub fn input_line(&self) -> String {
+        let line = Data::object([
+            ("id", self.id.as_str().into()),
+            ("input", Data::Object(self.inputs.clone())),
+        ]);
+        format!("{line}\n")
+    }
+
+    /// A line with its id and what is right; `None` where nobody says it.
+    pub fn truth_line(&self) -> Option<String> {
+        let truth = self.truth.clone()?;
+        let line = Data::object([("id", self.id.as_str().into()), ("truth", truth)]);
+        Some(format!("{line}\n"))
+    }
+
+    /// SHA-256 of `clover/wf-input/v1`, a zero byte and the canonical JSON of what a workflow is given.
+    pub fn input_digest(&self) -> Digest {
+        canon::digest(INPUT_LABEL, &Data::Object(self.inputs.clone()))
+    }
+
+    /// Reads a line of what is right: the id, and what it is.
+    ///
+    /// # Errors
+    /// [`Fault`] at the first place that is refused.
+    pub fn parse_truth(line: &str) -> Result<(String, Data), Fault> {
+        let node = syntax::parse(line, LINE_MAX)?;
+        let fields = Spot::root(&node).fields(&["id", "truth"])?;
+        let id = fields.need("id")?.text(200)?.to_owned();
+        Ok((id, fields.need("truth")?.rounded()))
+    }
+
     /// Reads a line; an item without an id is called by the number of its line.
     ///
     /// # Errors

@@ -92,7 +92,7 @@ pub(crate) fn apply(
             otherwise,
         } => {
             let text = text(memory, path)?;
-            memory.fuel.spend_match(text).map_err(spent)?;
+            memory.fuel.spend_match(pattern, text).map_err(spent)?;
             match (pattern.group(text, *group), otherwise) {
                 (Some(found), _) => Ok(Data::text(found)),
                 (None, Some(otherwise)) => Ok(otherwise.clone()),

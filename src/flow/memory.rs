@@ -4,12 +4,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::path::Path;
+use crate::pattern::Pattern;
 use crate::value::Data;
 
 /// Units of work of a full tank: about one a byte, value or comparison that is looked at.
 const FUEL_MAX: u64 = 8_000_000;
-/// Units of work of a pattern, for each byte of its text.
-const MATCH_COST: u64 = 16;
 
 /// The work that a run asks for is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,12 +35,12 @@ impl Fuel {
         Ok(())
     }
 
-    /// Pays for looking for a pattern in a text.
+    /// Pays for looking for a pattern in a text: each byte costs as much as the pattern is large.
     ///
     /// # Errors
     /// [`Spent`] where less is left.
-    pub fn spend_match(&self, text: &str) -> Result<(), Spent> {
-        let units = (text.len() as u64 + 1) * MATCH_COST;
+    pub fn spend_match(&self, pattern: &Pattern, text: &str) -> Result<(), Spent> {
+        let units = (text.len() as u64 + 1) * pattern.cost();
         let left = self.0.get().checked_sub(units).ok_or(Spent)?;
         self.0.set(left);
         Ok(())

@@ -26,6 +26,13 @@ pub struct Operation {
     pub at: Vec<String>,
 }
 
+impl Operation {
+    /// Does it to a document; `None` and no change where it does not fit.
+    pub(crate) fn apply(&self, document: &mut Data) -> Option<()> {
+        apply(document, self)
+    }
+}
+
 /// What an operation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OperationKind {

@@ -148,7 +148,7 @@ impl Shape {
             Data::Text(text) => {
                 fuel.spend(text.len())?;
                 if let Some(pattern) = &self.pattern {
-                    fuel.spend_match(text)?;
+                    fuel.spend_match(pattern, text)?;
                     if !pattern.is_match(text) {
                         return here();
                     }

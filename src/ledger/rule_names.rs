@@ -266,6 +266,9 @@ rules! {
     Sgd "sgd" next "clover sgd status":
         "a run that lowers the loss of a prompt did another step than was due, on other rows, numbers or texts than its record gives; its agents scored or labelled, test was read twice, or a prompt of it was promoted without its gate (`SGD.md`)"
         => "do not use the prompt: how it came about is not what the ledger says";
+    Repair "repair" next "clover repair status":
+        "a run that repairs a workflow did another step than was due, with other edits, calls, scores or an order than its record gives, over its budget, or with what is right in reach; an update of the outer loop took effect unvalidated, or was validated on its own tasks (`REPAIR.md`)"
+        => "do not use the workflow: how it came about is not what the ledger says";
     Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";

@@ -41,6 +41,7 @@ pub mod tainted;
 pub mod tallies;
 pub mod timely;
 pub mod trail;
+pub mod wf;
 
 use clover_event::Kind;
 use clover_ledger::FoldEntry;
@@ -83,6 +84,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &asked::rules::AskedRules,
         &synths::rules::SynthRule,
         &sgd::rules::SgdRule,
+        &wf::rules::RepairRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -259,6 +261,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "timely",
         reads: timely::READS,
         make: || Box::<timely::TimelyRows>::default(),
+    },
+    FoldEntry {
+        name: "wf",
+        reads: wf::READS,
+        make: || Box::<wf::WfRuns>::default(),
     },
     // The next fold goes here.
 ];

@@ -34,6 +34,7 @@ use crate::sgd::SgdError;
 use crate::shared::SharedError;
 use crate::split::SplittingError;
 use crate::waivers::WaiverError;
+use crate::wf::RepairError;
 
 /// Why a use case did not do what it was asked. What was appended before it stands.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +84,9 @@ pub enum SessionError {
     /// What runs.
     #[error(transparent)]
     Deploy(#[from] DeployError),
+    /// A step of a repair was not done.
+    #[error(transparent)]
+    Repair(Box<RepairError>),
     /// A step of a run that lowers the loss of a prompt was not done.
     #[error(transparent)]
     Sgd(Box<SgdError>),
@@ -194,6 +198,7 @@ families! {
     Judging: JudgingError,
     Keys: KeyError,
     Label: LabelError,
+    Repair: RepairError,
     Restore: RestoreError,
     Sgd: SgdError,
 }

@@ -48,6 +48,7 @@ mod tariff;
 pub mod texts;
 pub mod unread;
 pub mod waivers;
+pub mod wf;
 
 pub use error::SessionError;
 pub use home::Home;

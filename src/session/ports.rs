@@ -287,6 +287,8 @@ pub enum Work {
     Reading,
     /// Units of a gate are observed.
     Observing,
+    /// Turns of a run that repairs a workflow are taken.
+    Repairing,
     /// Entries are verified.
     Verifying,
 }

@@ -10,11 +10,14 @@ use crate::flow::RunOutcome;
 use crate::flow::Workflow;
 use crate::flow::difference::Difference;
 use crate::flow::executor::Usage;
+use crate::flow::task::ContextRule;
 use crate::flow::task::Family;
+use crate::flow::task::TaskSet;
 use crate::flow::trace::TraceStep;
 use crate::flow::workflow::Action;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
+use crate::num::Micro;
 use crate::report::steps::StepArrow;
 use crate::report::steps::StepBox;
 use crate::report::steps::StepsDrawing;
@@ -170,6 +173,12 @@ pub struct WorkflowItemRun {
     pub steps: Vec<WorkflowStepRun>,
     /// Calls of models.
     pub calls: u64,
+    /// Hard rules of the task set that the output breaks; a run that crashed breaks all.
+    pub broken: Vec<String>,
+    /// Soft rules of the task set that it breaks.
+    pub broken_soft: Vec<String>,
+    /// What the output is worth by what is right, in millionths; `null` where the set does not say it.
+    pub utility_micro: Option<u64>,
 }
 
 /// Runs of a workflow.
@@ -186,6 +195,10 @@ pub struct WorkflowRan {
     pub crashed: u64,
     /// Runs that ended with a hard flag false, or without its check.
     pub violated: u64,
+    /// Runs whose output breaks a hard rule of the task set; a run that crashed does.
+    pub broken: u64,
+    /// Mean of what outputs are worth by what is right, in millionths; `null` where the set does not say it.
+    pub utility_micro: Option<u64>,
     /// Calls of models.
     pub calls: u64,
     /// Tokens of requests.
@@ -346,6 +359,21 @@ pub fn show(workflow: &Workflow, file: &str, is_source: bool, drawn: Option<&Fil
     view
 }
 
+/// Values that differ between two workflows, a line each.
+pub(super) fn changed(view: &mut View, difference: &Difference) {
+    for change in &difference.changes {
+        view.line(match (&change.from, &change.to) {
+            (None, Some(to)) => format!("{}: added {to}", change.path),
+            (Some(from), None) => format!("{}: removed {from}", change.path),
+            (from, to) => {
+                let of =
+                    |value: &Option<Data>| value.as_ref().map_or(String::new(), Data::canonical);
+                format!("{}: {} -> {}", change.path, of(from), of(to))
+            }
+        });
+    }
+}
+
 /// What one workflow has and another has not; the patch alone where `is_patch`.
 pub fn diff(difference: &Difference, is_patch: bool) -> View {
     let of = |value: &Option<Data>| value.as_ref().map_or(Value::Null, json);
@@ -374,17 +402,7 @@ pub fn diff(difference: &Difference, is_patch: bool) -> View {
         view.line("the same");
         return view;
     }
-    for change in &difference.changes {
-        view.line(match (&change.from, &change.to) {
-            (None, Some(to)) => format!("{}: added {to}", change.path),
-            (Some(from), None) => format!("{}: removed {from}", change.path),
-            (from, to) => {
-                let of =
-                    |value: &Option<Data>| value.as_ref().map_or(String::new(), Data::canonical);
-                format!("{}: {} -> {}", change.path, of(from), of(to))
-            }
-        });
-    }
+    changed(&mut view, difference);
     view.gap();
     let WorkflowLocality {
         steps_touched,
@@ -400,7 +418,18 @@ pub fn diff(difference: &Difference, is_patch: bool) -> View {
 }
 
 /// A run that ended.
-fn item_run(item: &str, outcome: &RunOutcome) -> WorkflowItemRun {
+pub(super) fn item_run(item: &str, outcome: &RunOutcome, set: &TaskSet) -> WorkflowItemRun {
+    let of_set = set.items.iter().find(|of| of.id == item);
+    let output = outcome.output.as_ref();
+    let holds = |rule: &ContextRule| {
+        let both = of_set.zip(output);
+        both.is_some_and(|(item, output)| rule.holds(item, output))
+    };
+    let broken = |is_hard: bool| {
+        let rules = set.rules.iter().filter(|rule| rule.is_hard == is_hard);
+        let broken = rules.filter(|rule| !holds(rule));
+        broken.map(|rule| rule.id.clone()).collect()
+    };
     let step = |step: &TraceStep| WorkflowStepRun {
         step: step.step.clone(),
         attempt: step.attempt as u64,
@@ -427,6 +456,9 @@ fn item_run(item: &str, outcome: &RunOutcome) -> WorkflowItemRun {
         trace: outcome.trace.digest(),
         steps: outcome.trace.steps.iter().map(step).collect(),
         calls: outcome.usage.calls,
+        broken: broken(true),
+        broken_soft: broken(false),
+        utility_micro: of_set.and_then(|item| set.utility(item, output)),
     }
 }
 
@@ -448,6 +480,8 @@ fn ended(run: &WorkflowItemRun) -> String {
         ("not", broken(true)),
         ("softly not", broken(false)),
         ("NOT CHECKED", run.unchecked.join(", ")),
+        ("breaks", run.broken.join(", ")),
+        ("softly breaks", run.broken_soft.join(", ")),
     ] {
         if !names.is_empty() {
             words.push_str(&format!(", {what} {names}"));
@@ -457,8 +491,14 @@ fn ended(run: &WorkflowItemRun) -> String {
 }
 
 /// What runs of a workflow did.
-pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutcome)]) -> View {
-    let items: Vec<_> = runs.iter().map(|(item, of)| item_run(item, of)).collect();
+pub fn ran(
+    workflow: &Workflow,
+    executor: &'static str,
+    runs: &[(String, RunOutcome)],
+    set: &TaskSet,
+) -> View {
+    let items = runs.iter().map(|(item, of)| item_run(item, of, set));
+    let items: Vec<_> = items.collect();
     let usage = runs.iter().map(|(_, of)| of.usage);
     let usage = usage.fold(Usage::default(), Usage::plus);
     let violated = runs
@@ -469,6 +509,8 @@ pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutc
         executor,
         crashed: items.iter().filter(|of| of.crash.is_some()).count() as u64,
         violated: violated.count() as u64,
+        broken: items.iter().filter(|of| !of.broken.is_empty()).count() as u64,
+        utility_micro: mean(items.iter().map(|of| of.utility_micro)),
         calls: usage.calls,
         tokens_in: usage.tokens_in,
         tokens_out: usage.tokens_out,
@@ -485,6 +527,9 @@ pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutc
         facts.crashed,
         facts.violated
     ));
+    if !set.rules.is_empty() {
+        view.sentence(worth(&facts, set));
+    }
     if let [run] = facts.items.as_slice() {
         one(&mut view, run);
     } else {
@@ -512,8 +557,31 @@ pub fn ran(workflow: &Workflow, executor: &'static str, runs: &[(String, RunOutc
     view
 }
 
+/// The mean of numbers, rounded down; none where one is not known.
+fn mean(of: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let all: Vec<u64> = of.collect::<Option<_>>()?;
+    all.iter().sum::<u64>().checked_div(all.len() as u64)
+}
+
+/// What the task set says of the outputs.
+fn worth(facts: &WorkflowRan, set: &TaskSet) -> String {
+    let all = facts.items.len() as u64;
+    let kept = format!(
+        "{} of {all} outputs keep every hard rule of the set {}",
+        all - facts.broken,
+        set.family
+    );
+    match facts.utility_micro {
+        Some(utility) => format!(
+            "{kept}; by what is right, they are worth {} of 1 on average.",
+            Micro::new(i64::try_from(utility).unwrap_or_default()).unwrap_or_default()
+        ),
+        None => format!("{kept}."),
+    }
+}
+
 /// The steps of the one run that there is.
-fn one(view: &mut View, run: &WorkflowItemRun) {
+pub(super) fn one(view: &mut View, run: &WorkflowItemRun) {
     let rows = run.steps.iter().map(|step| {
         let did = match (step.ok, step.tries) {
             (Some(true), _) => "true".to_owned(),

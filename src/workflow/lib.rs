@@ -29,6 +29,7 @@ pub mod simulate;
 pub mod split;
 pub mod synth;
 mod tolerance;
+pub mod wf;
 
 use clover_ledger::Rulebook;
 
@@ -56,6 +57,7 @@ const RULES: Rulebook = Rulebook {
         &gates::GateRecomputation,
         &iterate::VerdictRecomputation,
         &sgd::rule::SgdRecomputation,
+        &wf::rule::RepairRecomputation,
         // The next rule that recomputes goes here.
     ],
     again: &[recompute::AGAIN],

@@ -31,6 +31,7 @@ use crate::support::tampered_drifts;
 use crate::support::tampered_endpoints;
 use crate::support::tampered_environments;
 use crate::support::tampered_prompts;
+use crate::support::tampered_repairs;
 use crate::support::tampered_runs;
 use crate::support::tampered_scales;
 use crate::support::tampered_synths;
@@ -208,6 +209,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         .chain(tampered_synths::all())
         .chain(tampered_asked::all())
         .chain(tampered_descents::all())
+        .chain(tampered_repairs::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

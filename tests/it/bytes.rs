@@ -571,6 +571,242 @@ fn fields(kind: Kind) -> Fields {
             must("run", id().boxed()),
             must("steps", count(0).boxed()),
         ],
+        Kind::WfRunStarted => vec![
+            must("build", free_text().boxed()),
+            must(
+                "cell",
+                Just(json!({"edits": "prompt", "executor": "weak", "optimizer": "strong", "outer": false})).boxed(),
+            ),
+            must("context", free_text().boxed()),
+            must("context_digest", hex().boxed()),
+            must("executor", word(&["endpoint", "simulator", "table"]).boxed()),
+            must("executor_model", free_text().boxed()),
+            must("inputs", blob().boxed()),
+            must(
+                "items",
+                (id(), hex())
+                    .prop_map(|(id, input)| json!([{"id": id, "input": input}]))
+                    .boxed(),
+            ),
+            must("meta", free_text().boxed()),
+            must("meta_digest", hex().boxed()),
+            must("optimizer", word(&["endpoint", "templates"]).boxed()),
+            must("optimizer_key", hex().boxed()),
+            must("optimizer_model", free_text().boxed()),
+            must("part", word(&["deploy", "train", "validate"]).boxed()),
+            must("program", free_text().boxed()),
+            must("program_digest", hex().boxed()),
+            must("run", id().boxed()),
+            must("seed", hex().boxed()),
+            must("templates", vec(hex(), 0..3).prop_map(Value::from).boxed()),
+            must(
+                "terms",
+                (count(0), micro(), locality())
+                    .prop_map(|(of, weight, edits)| {
+                        json!({
+                            "beam": of, "budget": {"calls": of, "tokens": of, "usd_micro": of}, "edits": edits,
+                            "iterations": of, "least_gain_micro": weight, "proposals": of, "reruns": of,
+                            "stagnation": of, "theta_micro": weight,
+                        })
+                    })
+                    .boxed(),
+            ),
+            must("truth", hex().boxed()),
+            may("update", id().boxed()),
+            must("verifier", free_text().boxed()),
+            must("verifier_digest", hex().boxed()),
+            must("verifier_key", hex().boxed()),
+        ],
+        Kind::WfCandidateAdded => vec![
+            must("candidate", hex().boxed()),
+            must("edit", free_text().boxed()),
+            must("ir", free_text().boxed()),
+            must("iteration", count(0).boxed()),
+            must("locality", locality()),
+            must("number", count(0).boxed()),
+            must("operator", word(OPERATORS).boxed()),
+            must("parent", hex().boxed()),
+            must("patch", free_text().boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::WfEditRejected => vec![
+            must("detail", free_text().boxed()),
+            must("edit", free_text().boxed()),
+            must("iteration", count(0).boxed()),
+            must("number", count(0).boxed()),
+            must("operator", word(OPERATORS).boxed()),
+            must("parent", hex().boxed()),
+            must("reason", word(&["invalid", "known", "over_budget"]).boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::WfCalled => vec![
+            may("answer", hex().boxed()),
+            may("ask", hex().boxed()),
+            must("attempt", count(0).boxed()),
+            must("candidate", hex().boxed()),
+            may("error", word(&["failed", "timeout"]).boxed()),
+            must("item", count(0).boxed()),
+            must("ms", count(0).boxed()),
+            must("number", count(0).boxed()),
+            must("request", hex().boxed()),
+            must("rerun", count(0).boxed()),
+            must("run", id().boxed()),
+            must("step", free_text().boxed()),
+            must("tokens_in", count(0).boxed()),
+            must("tokens_out", count(0).boxed()),
+            must("usd_micro", count(0).boxed()),
+        ],
+        Kind::WfExecuted => vec![
+            may("answers", blob().boxed()),
+            must("candidate", hex().boxed()),
+            must("cost", usage()),
+            may("crash", word(&["bound", "parse", "type"]).boxed()),
+            must("item", count(0).boxed()),
+            may("output", hex().boxed()),
+            must("rerun", count(0).boxed()),
+            must("run", id().boxed()),
+            must("trace", free_text().boxed()),
+            must("trace_digest", hex().boxed()),
+        ],
+        Kind::WfFeedbackGiven => vec![
+            must(
+                "blame",
+                (free_text(), micro())
+                    .prop_map(|(of, sure)| {
+                        json!([{"confidence_micro": sure, "kind": "io", "operator": "rewire_io", "rule": of, "step": of}])
+                    })
+                    .boxed(),
+            ),
+            must("candidate", hex().boxed()),
+            must("crashed", count(0).boxed()),
+            must("critic", vec(micro(), 0..3).prop_map(Value::from).boxed()),
+            must("evidence", hex().boxed()),
+            must("feedback_digest", hex().boxed()),
+            must(
+                "flags",
+                (free_text(), micro(), any::<bool>())
+                    .prop_map(|(of, weight, ok)| {
+                        json!([{"hard": ok, "id": of, "kept": of, "ok": ok, "weight_micro": weight}])
+                    })
+                    .boxed(),
+            ),
+            must(
+                "observations",
+                (free_text(), hex())
+                    .prop_map(|(of, detail)| json!([{"code": "crash", "detail": detail, "step": of}]))
+                    .boxed(),
+            ),
+            must(
+                "parts",
+                micro()
+                    .prop_map(|of| {
+                        json!({"cost_micro": of, "critic_micro": of, "satisfied_micro": of, "stability_micro": of})
+                    })
+                    .boxed(),
+            ),
+            must("run", id().boxed()),
+            may(
+                "suggestion",
+                free_text()
+                    .prop_map(|of| json!({"operator": "split_step", "rationale": of, "rule": of, "step": of}))
+                    .boxed(),
+            ),
+            must("verifier_digest", hex().boxed()),
+        ],
+        Kind::WfScored => vec![
+            must("candidate", hex().boxed()),
+            must("feedback_digest", hex().boxed()),
+            must("passes", any::<bool>().prop_map(Value::from).boxed()),
+            must("run", id().boxed()),
+            may("score_micro", micro().boxed()),
+        ],
+        Kind::WfPruned => vec![
+            must("dropped", vec(hex(), 0..3).prop_map(Value::from).boxed()),
+            must("iteration", count(0).boxed()),
+            must("kept", vec(hex(), 0..3).prop_map(Value::from).boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::WfIterationClosed => vec![
+            must("added", count(0).boxed()),
+            may("best_micro", micro().boxed()),
+            must("iteration", count(0).boxed()),
+            must(
+                "left",
+                count(0)
+                    .prop_map(|of| json!({"calls": of, "tokens": of, "usd_micro": of}))
+                    .boxed(),
+            ),
+            must("locality", locality()),
+            must("rejected", count(0).boxed()),
+            must("run", id().boxed()),
+        ],
+        Kind::WfStopped => vec![
+            must("candidates", count(0).boxed()),
+            must("iterations", count(0).boxed()),
+            must("passed", any::<bool>().prop_map(Value::from).boxed()),
+            must("reason", word(&["budget", "crash_out", "pass", "person", "stagnation"]).boxed()),
+            must("run", id().boxed()),
+            must("spent", usage()),
+            may("winner", hex().boxed()),
+        ],
+        Kind::EditPairRecorded => vec![
+            must("control", arm()),
+            must("draw", count(0).boxed()),
+            must("eligible", vec(free_text(), 0..3).prop_map(Value::from).boxed()),
+            must("number", count(0).boxed()),
+            must("operator", word(OPERATORS).boxed()),
+            must("parent", hex().boxed()),
+            must("propensity_micro", micro().boxed()),
+            must("run", id().boxed()),
+            must("targeted", arm()),
+        ],
+        Kind::UtilityRecorded => vec![
+            must("candidate", hex().boxed()),
+            must("run", id().boxed()),
+            must("salt", hex().boxed()),
+            must("scorer", free_text().boxed()),
+            must("truth", blob().boxed()),
+            must("utilities_micro", vec(micro(), 0..3).prop_map(Value::from).boxed()),
+        ],
+        Kind::MetaTriggered => vec![
+            must("cases", meta_cases()),
+            must("class", word(&["false_negative", "false_positive", "slow", "stagnation"]).boxed()),
+            must("looked", count(0).boxed()),
+            must("trigger", id().boxed()),
+            must("useful_micro", micro().boxed()),
+        ],
+        Kind::MetaUpdated => vec![
+            must("alpha_micro", micro().boxed()),
+            must("document", free_text().boxed()),
+            must("margin_micro", micro().boxed()),
+            must("new_digest", hex().boxed()),
+            must(
+                "pairs",
+                (id(), id())
+                    .prop_map(|(new, old)| json!([{"new": new, "old": old}]))
+                    .boxed(),
+            ),
+            must("parent_digest", hex().boxed()),
+            must("target", word(&["library", "meta", "program", "verifier"]).boxed()),
+            must("triggers", vec(id(), 0..3).prop_map(Value::from).boxed()),
+            must("update", id().boxed()),
+            must("useful_micro", micro().boxed()),
+            must("why", free_text().boxed()),
+        ],
+        Kind::MetaValidated => vec![
+            must("gamma", meta_gate()),
+            must("kappa", meta_gate()),
+            must("success", meta_gate()),
+            must("update", id().boxed()),
+            must("verdict", word(&["fail", "pass"]).boxed()),
+        ],
+        Kind::LibTemplateAdded => vec![
+            must("applies_to", free_text().boxed()),
+            must("distilled_from", meta_cases()),
+            must("ir", free_text().boxed()),
+            must("template_digest", hex().boxed()),
+            must("update", id().boxed()),
+        ],
         Kind::BudgetReserved => vec![
             must("account", id().boxed()),
             must("amount", count(1).boxed()),
@@ -1164,6 +1400,43 @@ fn sgd_loss() -> BoxedStrategy<Value> {
             }
             loss
         })
+        .boxed()
+}
+
+/// Operators of edits.
+const OPERATORS: &[&str] = &["edit_prompt", "insert_check", "split_step"];
+
+fn locality() -> BoxedStrategy<Value> {
+    count(0)
+        .prop_map(|of| json!({"ast_nodes": of, "new_llm_calls": of, "prompt_chars": of, "steps_touched": of}))
+        .boxed()
+}
+
+fn usage() -> BoxedStrategy<Value> {
+    count(0)
+        .prop_map(
+            |of| json!({"calls": of, "ms": of, "tokens_in": of, "tokens_out": of, "usd_micro": of}),
+        )
+        .boxed()
+}
+
+fn arm() -> BoxedStrategy<Value> {
+    (free_text(), hex(), locality())
+        .prop_map(|(of, candidate, locality)| {
+            json!({"candidate": candidate, "edit": of, "ir": of, "locality": locality, "patch": of, "step": of})
+        })
+        .boxed()
+}
+
+fn meta_cases() -> BoxedStrategy<Value> {
+    (hex(), id())
+        .prop_map(|(candidate, run)| json!([{"candidate": candidate, "run": run}]))
+        .boxed()
+}
+
+fn meta_gate() -> BoxedStrategy<Value> {
+    (count(0), real(), any::<bool>())
+        .prop_map(|(pairs, wealth, reached)| json!({"log_wealth": wealth, "pairs": pairs, "reached": reached}))
         .boxed()
 }
 

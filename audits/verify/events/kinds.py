@@ -8,9 +8,11 @@ from events.shapes import (
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
     OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION,
-    SGD_LOSS, SGD_PART, SGD_SPLIT, SGD_TERMS, SOURCE,
+    SGD_LOSS, SGD_PART, SGD_SPLIT, SGD_TERMS, SOURCE, WF_ARM, WF_BUDGET, WF_CELL, WF_GATE, WF_LOCALITY, WF_OPERATOR, WF_PARTS,
+    WF_TERMS, WF_USAGE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, TOKENS, VERDICT, VERSIONS, WEALTH, WIDTH, by_outcome,
-    sgd_document, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates)
+    meta_cases, meta_pairs, sgd_document, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates, wf_document,
+    wf_items, wf_trace)
 
 
 class Kind:
@@ -447,6 +449,64 @@ KINDS = {
     ("sgd.checkpoint_selected", 1): Kind("arbiter", "@ run", best=COUNT, prompt_digest=hex64, run=ident, val_loss=number),
     ("sgd.test_read", 1): Kind("custodian", "@ run", base=SGD_LOSS, chosen=SGD_LOSS, prompt_digest=hex64, run=ident),
     ("sgd.stopped", 1): Kind("arbiter", "@ run", reason=one_of("completed", "person"), run=ident, steps=COUNT),
+    ("wf.run_started", 1): Kind(
+        "registrar", "@ run", build=text, cell=WF_CELL, context=wf_document, context_digest=hex64,
+        executor=one_of("endpoint", "simulator", "table"), executor_model=text, inputs=BLOB, items=wf_items,
+        meta=wf_document, meta_digest=hex64, optimizer=one_of("endpoint", "templates"), optimizer_key=hex64,
+        optimizer_model=text, part=one_of("deploy", "train", "validate"), program=wf_document, program_digest=hex64,
+        run=ident, seed=hex64, templates=listing(hex64, 2), terms=WF_TERMS, truth=hex64, update=Optional(ident),
+        verifier=wf_document, verifier_digest=hex64, verifier_key=hex64),
+    ("wf.candidate_added", 1): Kind(
+        "optimizer", "@ run number", candidate=hex64, edit=wf_document, ir=wf_document, iteration=COUNT,
+        locality=WF_LOCALITY, number=COUNT, operator=WF_OPERATOR, parent=hex64, patch=wf_document, run=ident),
+    ("wf.edit_rejected", 1): Kind(
+        "arbiter", "@ run number", detail=text, edit=wf_document, iteration=COUNT, number=COUNT, operator=WF_OPERATOR,
+        parent=hex64, reason=one_of("invalid", "known", "no_split", "no_step", "not_allowed", "over_budget",
+                                    "text_not_once", "unchanged"), run=ident),
+    ("wf.called", 1): Kind(
+        "scorer", "@ run number", answer=Optional(hex64), ask=Optional(hex64), attempt=COUNT, candidate=hex64,
+        error=Optional(one_of("failed", "timeout")), item=COUNT, ms=COUNT, number=COUNT, request=hex64, rerun=COUNT,
+        run=ident, step=text, tokens_in=COUNT, tokens_out=COUNT, usd_micro=COUNT),
+    ("wf.executed", 1): Kind(
+        "scorer", "@ run candidate item rerun", answers=Optional(BLOB), candidate=hex64, cost=WF_USAGE,
+        crash=Optional(one_of("bound", "endpoint", "parse", "timeout", "type")), item=COUNT, output=Optional(hex64),
+        rerun=COUNT, run=ident, trace=wf_trace, trace_digest=hex64),
+    ("wf.feedback_given", 1): Kind(
+        "verifier", "@ run candidate", blame=listing(record(
+            confidence_micro=MICRO, kind=one_of("io", "prompt", "structure"), operator=WF_OPERATOR, rule=text, step=text)),
+        candidate=hex64, crashed=COUNT, critic=listing(MICRO, 50), evidence=hex64, feedback_digest=hex64,
+        flags=listing(record(hard=boolean, id=text, kept=text, ok=boolean, weight_micro=MICRO)),
+        observations=listing(record(code=one_of("crash", "guard", "rule"), detail=hex64, step=text), 4096),
+        parts=WF_PARTS, run=ident, suggestion=Optional(record(operator=WF_OPERATOR, rationale=text, rule=text, step=text)),
+        verifier_digest=hex64),
+    ("wf.scored", 1): Kind("arbiter", "@ run candidate", candidate=hex64, feedback_digest=hex64, passes=boolean, run=ident,
+                           score_micro=Optional(MICRO)),
+    ("wf.pruned", 1): Kind("arbiter", "@ run iteration", dropped=listing(hex64), iteration=COUNT, kept=listing(hex64),
+                           run=ident),
+    ("wf.iteration_closed", 1): Kind(
+        "arbiter", "@ run iteration", added=COUNT, best_micro=Optional(MICRO), iteration=COUNT, left=WF_BUDGET,
+        locality=WF_LOCALITY, rejected=COUNT, run=ident),
+    ("wf.stopped", 1): Kind(
+        "arbiter", "@ run", candidates=COUNT, iterations=COUNT, passed=boolean, reason=one_of(
+            "budget", "crash_out", "pass", "person", "stagnation"), run=ident, spent=WF_USAGE, winner=Optional(hex64)),
+    ("edit_pair.recorded", 1): Kind(
+        "arbiter", "@ run number", control=WF_ARM, draw=COUNT, eligible=listing(text), number=COUNT, operator=WF_OPERATOR,
+        parent=hex64, propensity_micro=MICRO, run=ident, targeted=WF_ARM),
+    ("utility.recorded", 1): Kind(
+        "custodian", "@ run candidate", candidate=hex64, run=ident, salt=hex64, scorer=text, truth=BLOB,
+        utilities_micro=listing(MICRO, 50)),
+    ("meta.triggered", 1): Kind(
+        "meta_optimizer", "@ trigger", cases=meta_cases, looked=COUNT, trigger=ident, useful_micro=MICRO,
+        **{"class": one_of("false_negative", "false_positive", "slow", "stagnation")}),
+    ("meta.updated", 1): Kind(
+        "meta_optimizer", "@ update", alpha_micro=MICRO, document=wf_document, margin_micro=MICRO, new_digest=hex64,
+        pairs=meta_pairs, parent_digest=hex64, target=one_of("library", "meta", "program", "verifier"),
+        triggers=listing(ident), update=ident, useful_micro=MICRO, why=text),
+    ("meta.validated", 1): Kind("arbiter", "@ update", gamma=WF_GATE, kappa=WF_GATE, success=WF_GATE, update=ident,
+                                verdict=one_of("fail", "pass")),
+    ("lib.template_added", 1): Kind(
+        "meta_optimizer", "@ template_digest", applies_to=text, distilled_from=meta_cases, ir=wf_document,
+        template_digest=hex64, update=ident),
     ("price_table.registered", 1): Kind("registrar", "prices", as_of=timestamp, prices=ident, rows=PRICE_ROWS,
                                         source=text),
     ("report.published", 1): Kind(
@@ -463,7 +523,7 @@ EXPERIMENTAL = (
     "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
     "gate.", "label_process.", "model_call.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
     "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
-    "generator.", "report.", "sgd.", "synth.",
+    "generator.", "report.", "sgd.", "synth.", "wf.", "edit_pair.", "utility.", "meta.", "lib.",
 )
 CONFLICTS = [("optimizer", other) for other in ("arbiter", "custodian", "labeler", "releaser")]
 CONFLICTS.append(("custodian", "meta_optimizer"))

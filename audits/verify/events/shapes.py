@@ -319,3 +319,40 @@ def sgd_scores(value, path):
 def sgd_violations(value, path):
     listing(record(bound=text, found=text, rule=text), 64)(value, path)
     require(value, path, "1 to 64 violations", "none")
+
+
+WF_OPERATOR = one_of("delete_step", "edit_prompt", "insert_check", "insert_retry_guard", "replace_model", "rewire_io",
+                     "split_step")
+WF_BUDGET = record(calls=COUNT, tokens=COUNT, usd_micro=COUNT)
+WF_USAGE = record(calls=COUNT, ms=COUNT, tokens_in=COUNT, tokens_out=COUNT, usd_micro=COUNT)
+WF_LOCALITY = record(ast_nodes=COUNT, new_llm_calls=COUNT, prompt_chars=COUNT, steps_touched=COUNT)
+WF_CELL = record(edits=one_of("prompt", "structure"), executor=one_of("strong", "weak"),
+                 optimizer=one_of("strong", "weak"), outer=boolean)
+WF_TERMS = record(beam=COUNT, budget=WF_BUDGET, edits=WF_LOCALITY, iterations=COUNT, least_gain_micro=MICRO,
+                  proposals=COUNT, reruns=COUNT, stagnation=COUNT, theta_micro=MICRO)
+WF_PARTS = record(cost_micro=MICRO, critic_micro=MICRO, satisfied_micro=MICRO, stability_micro=MICRO)
+WF_GATE = record(log_wealth=number, pairs=COUNT, reached=boolean)
+meta_cases = listing(record(candidate=hex64, run=ident), 1000)
+
+
+def wf_document(value, path):
+    good = isinstance(value, str) and len(value.encode("utf-8")) <= 65536
+    require(good, path, "a document of at most 65,536 bytes", value)
+
+
+WF_ARM = record(candidate=hex64, edit=wf_document, ir=wf_document, locality=WF_LOCALITY, patch=wf_document, step=text)
+
+
+def wf_trace(value, path):
+    good = isinstance(value, str) and len(value.encode("utf-8")) <= 262144
+    require(good, path, "a trace of at most 262,144 bytes", value)
+
+
+def wf_items(value, path):
+    listing(record(id=ident, input=hex64), 50)(value, path)
+    require(value, path, "1 to 50 items", "none")
+
+
+def meta_pairs(value, path):
+    listing(record(new=ident, old=ident), 1000)(value, path)
+    require(value, path, "1 to 1000 pairs", "none")

@@ -6,7 +6,7 @@ A fold decides nothing. Of two events with one natural key the first counts.
 from array import array
 
 from formats.fields import b64
-from history import asked_folds, environments, evidence_folds, gate_folds, iteration_folds, model_folds, newest, sgd_folds, synth_folds
+from history import asked_folds, environments, evidence_folds, gate_folds, iteration_folds, model_folds, newest, repair_folds, sgd_folds, synth_folds
 
 FOLDS = {
     "ledger.created": evidence_folds.ledger_created,
@@ -134,6 +134,7 @@ def apply(state, entry):
     synth_folds.take(state, entry, entry.data)
     asked_folds.take(state, entry, entry.data)
     sgd_folds.take(state, entry, entry.data)
+    repair_folds.take(state, entry, entry.data)
 
 
 def track(state, entry):

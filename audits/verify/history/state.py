@@ -61,6 +61,8 @@ class State:
         self.descents = {}                        # runs that lower the loss of a prompt, by name
         self.calibrating = {}                     # experiment -> seq of its newest label for calibration
         self.registrations = {}                   # experiment -> id of its registration
+        self.repairs, self.library, self.triggers, self.updates = {}, {}, {}, {}     # repairs of workflows
+        self.truth_readers, self.opened_inputs = set(), set()      # keys that read a truth; inputs whose truth was
         self.judged = set()                       # keys that signed a score or a label
         self.passing = {}                         # iteration -> candidates that the dev objective lets be proposed
 

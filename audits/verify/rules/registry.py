@@ -6,8 +6,8 @@ and what to do about a finding.
 
 from rules import (
     acceptance, asked, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
-    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics,
-    runs, sealing, sgd, synths, verdicts)
+    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, repairs, reports,
+    rubrics, runs, sealing, sgd, synths, verdicts)
 
 
 def rule(name, **asked):
@@ -89,6 +89,7 @@ RULES = (
     rule("source", data=(runs.rule_source, runs.rule_same_text)),
     rule("synth", data=synths.rule_synth),
     rule("sgd", data=sgd.rule_sgd),
+    rule("repair", data=repairs.rule_repair),
     rule("verdict", data=verdicts.rule_verdict),
     rule("battery", data=batteries.rule_battery),
     rule("report", data=reports.rule_report),

@@ -486,7 +486,7 @@ mod tests {
                 Due::Propose(ids) => {
                     let of = beam.candidate(&ids[0]).unwrap();
                     let said = of.feedback.as_ref().unwrap();
-                    let edits = propose(&of.workflow, &set.rules, said, 3);
+                    let edits = propose(&of.workflow, &set.rules, &said.blame, 3);
                     beam.proposed(ids[0], &edits).unwrap();
                 }
             }

@@ -5,7 +5,6 @@ use crate::repair::edit::Edit;
 use crate::repair::edit::PromptPart;
 use crate::repair::feedback::Blame;
 use crate::repair::feedback::BlameKind;
-use crate::repair::feedback::Feedback;
 use crate::shape::Shape;
 use crate::task::ContextRule;
 use crate::value::Data;
@@ -16,25 +15,19 @@ use crate::workflow::Workflow;
 /// Tries of a guard that is put in.
 const TRIES: u64 = 2;
 
-/// At most so many edits for the blames of some feedback, the surest blame first.
+/// At most so many edits for what is blamed, in its order.
 ///
 /// Each blame has an edit of its own; where there are fewer than wanted, edits of the structure for the same blames
 /// follow. What comes of an edit, and whether it is within its budget, is for whoever applies it.
 pub fn propose(
     workflow: &Workflow,
     rules: &[ContextRule],
-    feedback: &Feedback,
+    blame: &[Blame],
     most: usize,
 ) -> Vec<Edit> {
     let mut all: Vec<Edit> = Vec::new();
-    let own = feedback
-        .blame
-        .iter()
-        .map(|blame| of_blame(workflow, rules, blame));
-    let further = feedback
-        .blame
-        .iter()
-        .map(|blame| structural(workflow, rules, blame));
+    let own = blame.iter().map(|blame| of_blame(workflow, rules, blame));
+    let further = blame.iter().map(|blame| structural(workflow, rules, blame));
     let own: Vec<_> = own.collect();
     for edit in own.into_iter().chain(further).flatten() {
         if all.len() < most && !all.contains(&edit) {

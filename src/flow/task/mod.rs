@@ -32,7 +32,7 @@ pub const LANGUAGE: &str = "wf-tasks/1";
 /// Domain of the digest of a set's first line.
 const CONTEXT_LABEL: &str = "clover/wf-context/v1";
 /// Most rules.
-const RULES_MAX: usize = 32;
+pub(crate) const RULES_MAX: usize = 32;
 /// Most items.
 pub const ITEMS_MAX: usize = 100_000;
 
@@ -74,14 +74,6 @@ pub fn is_head(line: &str) -> bool {
     line.is_ok_and(|line| line.member("task_set").is_some())
 }
 
-/// Whether the first line of a set says what one has to say.
-///
-/// # Errors
-/// [`Fault`] at the first place that is refused.
-pub fn check_head(line: &str) -> Result<(), Fault> {
-    TaskSet::head(line).map(drop)
-}
-
 /// A fault of a set, with its line.
 pub type LineFault = (usize, Fault);
 
@@ -113,7 +105,22 @@ impl TaskSet {
         Ok(set)
     }
 
-    fn head(line: &str) -> Result<Self, Fault> {
+    /// Items of no set: they have no rules.
+    pub fn of_items(items: Vec<Item>) -> Self {
+        Self {
+            family: String::new(),
+            rules: Vec::new(),
+            weights: BTreeMap::new(),
+            items,
+            context: canon::digest(CONTEXT_LABEL, &Data::Null),
+        }
+    }
+
+    /// Reads the first line of a set, without items.
+    ///
+    /// # Errors
+    /// [`Fault`] at the first place that is refused.
+    pub fn head(line: &str) -> Result<Self, Fault> {
         let node = syntax::parse(line, LINE_MAX)?;
         let root = Spot::root(&node);
         root.member("task_set")?
@@ -142,6 +149,15 @@ impl TaskSet {
         })
     }
 
+    /// The first line as JSON, in canonical form: [`TaskSet::head`] reads it, and it has the digest `context`.
+    ///
+    /// # Errors
+    /// [`Fault`] where the line is none.
+    pub fn head_document(line: &str) -> Result<Data, Fault> {
+        let node = syntax::parse(line, LINE_MAX)?;
+        Spot::root(&node).data()
+    }
+
     /// How much an output is worth, 0 to 1,000,000: the weighted share of the members of what is right that it has
     /// exactly so. `None` where nobody says what is right.
     pub fn utility(&self, item: &Item, output: Option<&Data>) -> Option<u64> {
@@ -168,7 +184,7 @@ fn weight(spot: &Spot<'_>) -> Result<Number, Fault> {
 }
 
 impl ContextRule {
-    fn decode(spot: &Spot<'_>) -> Result<Self, Fault> {
+    pub(crate) fn decode(spot: &Spot<'_>) -> Result<Self, Fault> {
         let fields = spot.fields(&["id", "text", "hard", "weight", "check"])?;
         let check = fields.need("check")?;
         let scope = Scope::new(["x", "c", "y"]);
@@ -182,6 +198,17 @@ impl ContextRule {
             check: Expr::decode(&check, &scope)?,
             document: check.data()?,
         })
+    }
+
+    /// The rule as JSON, as it is read.
+    pub fn described(&self) -> Data {
+        Data::object([
+            ("id", self.id.as_str().into()),
+            ("text", self.text.as_str().into()),
+            ("hard", self.is_hard.into()),
+            ("weight", self.weight.into()),
+            ("check", self.document.clone()),
+        ])
     }
 
     /// Whether an output keeps the rule. Work that does not end in time is a breach.

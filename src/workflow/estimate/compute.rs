@@ -142,7 +142,11 @@ pub struct AuditRequest {
     pub form: Form,
 }
 
-pub(crate) fn blob(bytes: &[u8], media: &str) -> BlobRef {
+/// A blob of bytes, as events name it; `media` is a literal.
+///
+/// # Panics
+/// Where `media` is no media type.
+pub fn blob(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: size(bytes.len()),

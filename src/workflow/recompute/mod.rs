@@ -17,6 +17,7 @@ mod iterations;
 mod offpolicy;
 mod recalibrations;
 mod recipes;
+mod repairs;
 mod reports;
 mod rule;
 mod sgd;

@@ -18,6 +18,7 @@ use crate::recompute::guardrails;
 use crate::recompute::iterations;
 use crate::recompute::offpolicy;
 use crate::recompute::recalibrations;
+use crate::recompute::repairs;
 use crate::recompute::reports;
 use crate::recompute::sgd;
 use crate::recompute::splits;
@@ -169,6 +170,18 @@ pub const fn way(kind: Kind) -> Way {
         Kind::SgdTestRead => held(kind, RuleName::Sgd, "the losses of test under both prompts, which the rule computes again"),
         Kind::SgdStopped => held(kind, RuleName::Sgd, "a run that was gone through, or a person's word; the rule holds it to the record"),
         Kind::SgdRowsListed => again(When::Estimates, sgd::listed, "labels through the entry that the run names, and the seed of the experiment"),
+        Kind::WfCandidateAdded => held(kind, RuleName::Repair, "the edit of its parent, which the rule applies and measures again"),
+        Kind::WfEditRejected => held(kind, RuleName::Repair, "the edit of its parent, which the rule applies again"),
+        Kind::WfExecuted => again(When::Estimates, repairs::executed, "the answers of models, by which the workflow runs again over its item"),
+        Kind::WfFeedbackGiven => again(When::Estimates, repairs::feedback, "outputs of its executions, run again from the answers, and the rules of context and verifier"),
+        Kind::WfScored => held(kind, RuleName::Repair, "the parts of its feedback, from which the rule computes it again"),
+        Kind::WfPruned => held(kind, RuleName::Repair, "scores and costs, by which the rule orders again"),
+        Kind::WfIterationClosed => held(kind, RuleName::Repair, "scores, calls and edits of the turn, which the rule sums again"),
+        Kind::WfStopped => held(kind, RuleName::Repair, "scores, turns and calls, from which the rule says again what ends a run; a person's word is taken as said"),
+        Kind::EditPairRecorded => held(kind, RuleName::Repair, "the seed of the run, by which the rule draws again, and both edits"),
+        Kind::UtilityRecorded => again(When::Estimates, repairs::utility, "outputs of its executions, run again, and what is right, which the run committed to"),
+        Kind::MetaTriggered => held(kind, RuleName::Repair, "runs whose truth is known, of which the rule asks again what they show"),
+        Kind::MetaValidated => held(kind, RuleName::Repair, "the pairs that its update named, from which the rule computes the gates again"),
         // The next kind that is computed again goes here.
         Kind::LedgerCreated
         | Kind::KeyAdded
@@ -229,6 +242,10 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::SgdGradientReturned
         | Kind::SgdPatchProposed
         | Kind::SgdPatchApproved
+        | Kind::WfRunStarted
+        | Kind::WfCalled
+        | Kind::MetaUpdated
+        | Kind::LibTemplateAdded
         | Kind::ExploitDiscovered
         | Kind::JudgeRegistered
         | Kind::EvidenceRecorded

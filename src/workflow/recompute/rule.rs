@@ -52,6 +52,7 @@ pub const AGAIN: Again = Again {
         Kind::SgdOpened,
         Kind::SplitsListed,
         Kind::TransportTested,
+        Kind::WfRunStarted,
     ],
     draws: &[],
     make: || Box::<Estimates>::default(),

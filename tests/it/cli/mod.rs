@@ -78,6 +78,7 @@ mod receipts;
 mod release;
 mod rendered;
 mod renderings;
+mod repair;
 mod replayed;
 mod reported;
 mod rests;

@@ -19,13 +19,14 @@ use crate::support::samples::Story;
 use crate::support::tuned;
 
 /// Verbs that no ledger here answers: they refuse alike then and now.
-const SILENT: [&str; 16] = [
+const SILENT: [&str; 17] = [
     "exposure list",
     "gate show",
     "generator show",
     "judge compare",
     "prereg diff",
     "prereg show",
+    "repair show",
     "report erasure",
     "report gate",
     "report sgd",
@@ -139,8 +140,8 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
                 each(of("manifest_id"))
             }
             "family show" => each(of("family")),
-            "generator show" | "report sgd" | "sgd prompt diff" | "sgd prompt log"
-            | "sgd prompt show" | "sgd show" | "synth show" => each(of("run")),
+            "generator show" | "repair show" | "report sgd" | "sgd prompt diff"
+            | "sgd prompt log" | "sgd prompt show" | "sgd show" | "synth show" => each(of("run")),
             "iterate show" | "report iteration" => each(of("iteration")),
             "key export" | "key show" => vec![format!("{verb} Ada"), format!("{verb} Ben")],
             "report show" => reports.iter().map(|seq| format!("{verb} {seq}")).collect(),

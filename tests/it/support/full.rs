@@ -1231,6 +1231,8 @@ pub fn every_kind(test: &mut TestLedger) {
     sequence(test);
     test.register("exp-descended");
     super::descended::tell(test, "exp-descended");
+    test.register("exp-repaired");
+    super::repaired::tell(test, "exp-repaired");
     trust(test);
     ends(test);
     for kind in Kind::ALL {

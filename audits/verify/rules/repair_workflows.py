@@ -1,0 +1,213 @@
+"""Workflows of a repair: JSON patches, how much an edit touches, and the form of a workflow (`schema/WORKFLOW.md`)."""
+
+import re
+
+from formats.canonical import encode, parse_canonical
+from formats.limits import Refused
+from formats.tree import sha256
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
+STEPS_MAX = 24
+SPLIT_RENAMED = 3                     # a split renames the step, what it writes and what is told to write
+MEMBERS = {
+    "llm": {"prompt", "out", "reads", "writes", "model", "temperature", "max_tokens", "seed"},
+    "check": {"expr", "hard", "flag"}, "guard": {"target", "when", "max_tries", "note"},
+    "map": {"fn", "args", "writes"}, "return": {"path", "when"}}
+
+
+class NoPatch(Exception):
+    """A patch that does not apply."""
+
+
+def labelled(label, text):
+    """SHA-256 of a label, a zero byte and a text, as hex."""
+    return sha256(label.encode() + b"\0" + text.encode("utf-8")).hex()
+
+
+def read(text):
+    """The value of a document; None where its text is not canonical JSON."""
+    try:
+        return parse_canonical(text.encode("utf-8"))
+    except Refused:
+        return None
+
+
+def form_problem(document):
+    """Why a value is no workflow; None where its steps have the form of one."""
+    if not isinstance(document, dict) or document.get("ir") != "wf/1":
+        return "the language wf/1"
+    steps, seen = document.get("steps"), {}
+    if set(document) - {"ir", "inputs", "defaults", "steps", "return"} or not isinstance(steps, list):
+        return "members of a workflow"
+    if not 1 <= len(steps) <= STEPS_MAX:
+        return "1 to 24 steps"
+    for step in steps:
+        kind, name = (step.get("kind"), step.get("id")) if isinstance(step, dict) else (None, None)
+        if kind not in MEMBERS or set(step) - MEMBERS[kind] - {"id", "kind"}:
+            return "members of a step"
+        if not isinstance(name, str) or not NAME.match(name) or name in seen:
+            return "each step id once"
+        if kind == "guard" and seen.get(step.get("target")) != "llm":
+            return "a guard of an earlier llm step"
+        seen[name] = kind
+    return None
+
+
+def segments(pointer):
+    if pointer == "":
+        return []
+    if not pointer.startswith("/"):
+        raise NoPatch
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
+
+
+def place(container, name, extra=0):
+    """The index of a list, or the name of an object's member."""
+    if isinstance(container, dict):
+        return name
+    if isinstance(container, list):
+        if name == "-" and extra:
+            return len(container)
+        if name.isdigit() and (name == "0" or name[0] != "0") and int(name) < len(container) + extra:
+            return int(name)
+    raise NoPatch
+
+
+def found(document, path):
+    for name in path:
+        try:
+            document = document[place(document, name)]
+        except KeyError:
+            raise NoPatch from None
+    return document
+
+
+def nodes(value):
+    """JSON values that a value is made of."""
+    if isinstance(value, dict):
+        return 1 + sum(map(nodes, value.values()))
+    return 1 + sum(map(nodes, value)) if isinstance(value, list) else 1
+
+
+def patched(document, patch):
+    """What a patch makes of a document, and the JSON values that it touches; NoPatch where it does not apply."""
+    document, touched = read(encode(document)), 0
+    for operation in patch:
+        path = segments(operation["path"])
+        if not path:
+            raise NoPatch
+        inner, op = found(document, path[:-1]), operation["op"]
+        at = place(inner, path[-1], 1 if op == "add" else 0)
+        old = inner[at] if isinstance(inner, list) and at < len(inner) else (
+            inner.get(at) if isinstance(inner, dict) else None)
+        has = at in inner if isinstance(inner, dict) else at < len(inner)
+        if op == "add":
+            touched += nodes(operation["value"])
+            if isinstance(inner, list):
+                inner.insert(at, operation["value"])
+            else:
+                inner[at] = operation["value"]
+            continue
+        if not has:
+            raise NoPatch
+        if op == "remove":
+            touched += nodes(old)
+            del inner[at]
+        elif op == "replace":
+            touched += max(nodes(old), nodes(operation["value"]))
+            inner[at] = operation["value"]
+        elif op != "test" or encode(old) != encode(operation["value"]):
+            raise NoPatch
+    return document, touched
+
+
+def changes(path, a, b, out):
+    """Members that differ, as (path, before, after); `...` stands for what is not there."""
+    if a is not ... and b is not ... and encode(a) == encode(b) or a is b is ...:
+        return
+    if isinstance(a, dict) and isinstance(b, dict):
+        for name in sorted(set(a) | set(b)):
+            changes("%s.%s" % (path, name), a.get(name, ...), b.get(name, ...), out)
+    else:
+        out.append((path, a, b))
+
+
+def edited(a, b):
+    """Characters removed and added between what two texts begin and end alike with."""
+    short, head, tail = min(len(a), len(b)), 0, 0
+    while head < short and a[head] == b[head]:
+        head += 1
+    while tail < short - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    return len(a) + len(b) - 2 * (head + tail)
+
+
+HELD = ("prompt", "note", "args")
+
+
+def texts(value, within):
+    if isinstance(value, str):
+        return len(value) if within else 0
+    if isinstance(value, dict):
+        return sum(texts(of, within or name in HELD) for name, of in value.items())
+    return sum(texts(of, within) for of in value) if isinstance(value, list) else 0
+
+
+def chars_of(change):
+    path, a, b = change
+    within = any(part in HELD for part in path.split(".")[2:])
+    if within and isinstance(a, str) and isinstance(b, str):
+        return edited(a, b)
+    return sum(texts(of, within) for of in (a, b) if of is not ...)
+
+
+def locality(before, after, operator, step, touched):
+    """How much an edit touches, as the program counts."""
+    if operator == "split_step":
+        merge = next((of for of in after["steps"] if of["id"] == step + "_m"), None)
+        merged = nodes(merge) if merge is not None else 0
+        return {"ast_nodes": SPLIT_RENAMED + merged, "new_llm_calls": 1, "prompt_chars": 0, "steps_touched": 2}
+    old = {of["id"]: (at, of) for at, of in enumerate(before["steps"])}
+    new = {of["id"]: (at, of) for at, of in enumerate(after["steps"])}
+    out, steps = [], 0
+    for name in ("inputs", "defaults", "return"):
+        changes(name, before.get(name, ...), after.get(name, ...), out)
+    for name in sorted(set(old) | set(new)):
+        count = len(out)
+        a, b = old[name][1] if name in old else ..., new[name][1] if name in new else ...
+        changes("steps." + name, a, b, out)
+        steps += len(out) > count
+    was = [of["id"] for of in before["steps"] if of["id"] in new]
+    now = [of["id"] for of in after["steps"] if of["id"] in old]
+    steps += sum(1 for a, b in zip(was, now) if a != b)
+    llm = [sum(1 for of in document["steps"] if of["kind"] == "llm") for document in (before, after)]
+    return {"ast_nodes": touched, "new_llm_calls": max(0, llm[1] - llm[0]), "prompt_chars": sum(map(chars_of, out)),
+            "steps_touched": min(steps, len(set(old) | set(new)))}
+
+
+def edit_problem(parent, data, bounds, operators):
+    """Why a candidate is not what its patch makes of its parent, within bounds; None where it is."""
+    before, after, patch, edit = read(parent), read(data["ir"]), read(data["patch"]), read(data["edit"])
+    if before is None or after is None:
+        return "a workflow as canonical JSON", "another form"
+    problem = form_problem(after)
+    if problem:
+        return "a workflow: " + problem, "another"
+    if not isinstance(patch, list) or not isinstance(edit, dict) or set(edit) != {"operator", "args"}:
+        return "an edit and a patch", "another form"
+    if edit["operator"] != data["operator"] or data["operator"] not in operators:
+        return "an operator that the meta prompt allows", data["operator"]
+    try:
+        made, touched = patched(before, patch)
+    except (NoPatch, KeyError, TypeError, Refused):
+        return "a patch that applies to its parent", "another"
+    if encode(made) != data["ir"]:
+        return "what its patch makes of its parent", "another workflow"
+    step = edit["args"].get("step", edit["args"].get("after"))
+    again = locality(before, after, data["operator"], step, touched)
+    for part in sorted(again):
+        if data["locality"][part] != again[part]:
+            return "%s %d" % (part, again[part]), str(data["locality"][part])
+        if again[part] > bounds[part]:
+            return "%s at most %d" % (part, bounds[part]), str(again[part])
+    return None

@@ -1,0 +1,271 @@
+//! `clover repair open`: everything that a run is held to, from files.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::repair::run_id;
+use crate::cli::workflow;
+use crate::event::Kind;
+use crate::event::payload::repair::WfBudget;
+use crate::event::payload::repair::WfCell;
+use crate::event::payload::repair::WfEdits;
+use crate::event::payload::repair::WfLocality;
+use crate::event::payload::repair::WfPart;
+use crate::event::payload::repair::WfStrength;
+use crate::event::payload::repair::WfTerms;
+use crate::flow::Fault;
+use crate::flow::repair::charter::MetaPrompt;
+use crate::flow::repair::charter::Verifier;
+use crate::flow::repair::edit::Operator;
+use crate::flow::task::TaskSet;
+use crate::ground::digest::Digest;
+use crate::ground::shell;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::session::SessionError;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Keys;
+use crate::session::ports::Seat;
+use crate::session::wf::found;
+use crate::session::wf::open;
+use crate::session::wf::open::RepairRequest;
+use crate::session::wf::open::RequestedExecutor;
+use crate::view::View;
+use crate::view::repair as views;
+
+const HELP: &str = "clover repair open --help";
+/// How the name of recorded answers begins.
+const TABLE: &str = "table=";
+/// How the name of the simulator begins; its seed follows.
+const SIMULATED: &str = "sim=";
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct OpenArgs {
+    /// Name of the run
+    pub run: String,
+    /// The workflow that is repaired, JSON
+    #[arg(long, value_name = "FILE")]
+    pub program: PathBuf,
+    /// The task set that it adapts to; its first items are taken
+    #[arg(long, value_name = "FILE")]
+    pub tasks: PathBuf,
+    /// How many items, 1 to 50
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub items: usize,
+    /// What answers for the model: sim=SEED or table=FILE
+    #[arg(long, value_name = "EXECUTOR", default_value = "sim=7")]
+    pub executor: String,
+    /// A simulated model that slips a quarter as often
+    #[arg(long)]
+    pub strong: bool,
+    /// An optimizer that takes the least sure blame first
+    #[arg(long)]
+    pub weak_optimizer: bool,
+    /// The meta prompt, JSON: which operators are allowed
+    #[arg(long, value_name = "FILE")]
+    pub meta: Option<PathBuf>,
+    /// The verifier, JSON; default the rules of the set
+    #[arg(long, value_name = "FILE")]
+    pub verifier: Option<PathBuf>,
+    /// What it is for: deploy, train or validate
+    #[arg(long, value_name = "PART", default_value = "deploy")]
+    pub part: String,
+    /// A term, such as calls=500 (schema/REPAIR.md); may be given again
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// The experiment; default the one in use
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Say what would be opened, and record nothing
+    #[arg(long)]
+    pub plan: bool,
+}
+
+fn count(value: u64) -> Count {
+    Count::new(value).unwrap_or_default()
+}
+
+fn micro(value: i64) -> Micro {
+    Micro::new(value).unwrap_or_default()
+}
+
+fn terms(args: &OpenArgs) -> Result<WfTerms, CliError> {
+    let mut terms = WfTerms {
+        beam: count(4),
+        budget: WfBudget {
+            calls: count(10_000),
+            tokens: count(10_000_000),
+            usd_micro: count(10_000_000),
+        },
+        edits: WfLocality {
+            ast_nodes: count(12),
+            new_llm_calls: count(1),
+            prompt_chars: count(400),
+            steps_touched: count(2),
+        },
+        iterations: count(6),
+        least_gain_micro: micro(1_000),
+        proposals: count(3),
+        reruns: count(0),
+        stagnation: count(3),
+        theta_micro: micro(900_000),
+    };
+    for text in &args.set {
+        let said = text
+            .split_once('=')
+            .map(|(name, value)| (name, value.parse::<u64>()));
+        let Some((name, Ok(value))) = said else {
+            let message = format!("--set {text:?}: expected NAME=NUMBER");
+            return Err(CliError::usage(message, HELP));
+        };
+        let millionths = micro(i64::try_from(value).unwrap_or(Micro::MAX));
+        match name {
+            "beam" => terms.beam = count(value),
+            "calls" => terms.budget.calls = count(value),
+            "chars" => terms.edits.prompt_chars = count(value),
+            "iterations" => terms.iterations = count(value),
+            "least_gain_micro" => terms.least_gain_micro = millionths,
+            "new_calls" => terms.edits.new_llm_calls = count(value),
+            "nodes" => terms.edits.ast_nodes = count(value),
+            "proposals" => terms.proposals = count(value),
+            "reruns" => terms.reruns = count(value),
+            "stagnation" => terms.stagnation = count(value),
+            "steps" => terms.edits.steps_touched = count(value),
+            "theta_micro" => terms.theta_micro = millionths,
+            "tokens" => terms.budget.tokens = count(value),
+            "usd_micro" => terms.budget.usd_micro = count(value),
+            _ => {
+                let message = format!(
+                    "--set {text:?}: expected beam, calls, chars, iterations, least_gain_micro, new_calls, nodes, \
+                     proposals, reruns, stagnation, steps, theta_micro, tokens or usd_micro"
+                );
+                return Err(CliError::usage(message, HELP));
+            }
+        }
+    }
+    Ok(terms)
+}
+
+fn cell(args: &OpenArgs, meta: &MetaPrompt) -> WfCell {
+    let only = meta.operators.iter().all(|of| *of == Operator::EditPrompt);
+    let strength = |is_strong| {
+        if is_strong {
+            WfStrength::Strong
+        } else {
+            WfStrength::Weak
+        }
+    };
+    WfCell {
+        edits: if only {
+            WfEdits::Prompt
+        } else {
+            WfEdits::Structure
+        },
+        executor: strength(args.strong),
+        optimizer: strength(!args.weak_optimizer),
+        outer: false,
+    }
+}
+
+/// A document of a file, read by one of the readers of the language.
+fn read<T>(
+    ctx: &mut Ctx<'_>,
+    file: &Path,
+    parse: impl FnOnce(&str) -> Result<T, Fault>,
+) -> Result<T, CliError> {
+    let text = crate::cli::rubric::document(ctx, file, HELP)?;
+    parse(&text).map_err(|found| workflow::fault(file, 1, found, HELP))
+}
+
+fn executor(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<RequestedExecutor, CliError> {
+    let seed = args.executor.strip_prefix(SIMULATED);
+    if let Some(seed) = seed.and_then(|seed| seed.parse().ok()) {
+        return Ok(RequestedExecutor::Simulator(seed));
+    }
+    let file = args.executor.strip_prefix(TABLE).ok_or_else(|| {
+        let message = format!("expected sim=SEED or table=FILE, found {:?}", args.executor);
+        CliError::usage(message, HELP)
+    })?;
+    let lines = workflow::lines(ctx, Path::new(file))?;
+    let lines = lines.into_iter().map(|(_, line)| format!("{line}\n"));
+    Ok(RequestedExecutor::Table(
+        lines.collect(),
+        "recorded answers".to_owned(),
+    ))
+}
+
+fn request(
+    ctx: &mut Ctx<'_>,
+    args: &OpenArgs,
+    experiment: crate::event::id::ExperimentId,
+) -> Result<RepairRequest, CliError> {
+    let program = workflow::workflow(ctx, &args.program)?;
+    let lines = workflow::lines(ctx, &args.tasks)?;
+    let head = lines.first().map_or("", |(_, line)| line.as_str());
+    let wrong = |found| workflow::fault(&args.tasks, 1, found, HELP);
+    let mut set = TaskSet::head(head).map_err(wrong)?;
+    let context = TaskSet::head_document(head).map_err(wrong)?;
+    let mut kept = String::new();
+    for (at, line) in lines.iter().skip(1).take(args.items) {
+        let item = crate::flow::item::Item::parse(line, *at);
+        set.items
+            .push(item.map_err(|found| workflow::fault(&args.tasks, *at, found, HELP))?);
+        kept.push_str(&format!("{line}\n"));
+    }
+    let meta = match &args.meta {
+        Some(file) => read(ctx, file, MetaPrompt::parse)?,
+        None => MetaPrompt::default(),
+    };
+    let verifier = match &args.verifier {
+        Some(file) => read(ctx, file, Verifier::parse)?,
+        None => Verifier::default(),
+    };
+    let part: Result<WfPart, _> = args.part.parse();
+    let part = part.map_err(|error| CliError::usage(format!("--part: {error}"), HELP))?;
+    Ok(RepairRequest {
+        run: run_id(&args.run)?,
+        experiment,
+        context,
+        set,
+        lines: kept,
+        program,
+        templates: Vec::new(),
+        cell: cell(args, &meta),
+        meta,
+        verifier,
+        terms: terms(args)?,
+        executor: executor(ctx, args)?,
+        part,
+        update: None,
+        salt: Digest::sha256(&ctx.ambient().random::<32>()?),
+    })
+}
+
+pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let request = request(ctx, args, experiment)?;
+    let ports = &mut ctx.ports();
+    if args.plan {
+        let mut key = |seat, kind| {
+            let key = ports.signer(ledger.state(), KeyNeed::of(seat, kind));
+            key.map(|key| key.id()).map_err(SessionError::from)
+        };
+        let keys = (
+            key(Seat::Optimizer, Kind::WfCandidateAdded)?,
+            key(Seat::Runner, Kind::WfFeedbackGiven)?,
+        );
+        let (said, _) = open::plan(&ledger, &request, keys)?;
+        return Ok(views::planned(&said, &request.experiment));
+    }
+    let appended = open::open(ports, &home, &mut ledger, &request)?;
+    let run = found(ledger.state(), &request.run).map_err(SessionError::from)?;
+    let mut view = views::run(run).with_events(&[appended]);
+    view.next = vec![format!("clover repair run {}", shell::word(&request.run))];
+    Ok(view)
+}

@@ -1,0 +1,65 @@
+//! Why a step of a repair was not done.
+
+use clover_event::id::RunId;
+use clover_flow::executor::ExecutorFault;
+use clover_ground::sign::KeyId;
+use clover_ledger::Unmet;
+use clover_projection::wf::due::WfDue;
+
+/// Why a step of a repair was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    /// What the record gives is none.
+    #[error("expected {}, found {}", .0.expected, .0.found)]
+    Course(Box<Unmet>),
+    /// The run has ended.
+    #[error("run {0} has ended")]
+    Ended(RunId),
+    /// Nothing answers for the model.
+    #[error("{0}")]
+    Executor(ExecutorFault),
+    /// Items, terms or documents that no run can have.
+    #[error("expected {expected}, found {found}")]
+    Request {
+        /// What is expected.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
+    /// A file of the run is not in the ledger's folder.
+    #[error("run {run}: {what} is not in the ledger's folder: it lies where the run was opened")]
+    NotHere {
+        /// The run.
+        run: RunId,
+        /// What.
+        what: &'static str,
+    },
+    /// No run of a name.
+    #[error("no run {0}")]
+    NoRun(RunId),
+    /// Nobody says what is right.
+    #[error("run {0}: its set says nothing of what is right, and nothing can be measured")]
+    NoTruth(RunId),
+    /// Something else is due.
+    #[error("run {run}: {due} comes first")]
+    NotDue {
+        /// The run.
+        run: RunId,
+        /// What is due.
+        due: WfDue,
+    },
+    /// One key would propose, judge or score.
+    #[error(
+        "key {0} would propose edits or give feedback, and say what is right: expected two keys"
+    )]
+    OneKey(KeyId),
+    /// A run is opened under the name of another.
+    #[error("a run {0} was opened before")]
+    Taken(RunId),
+}
+
+impl From<Unmet> for RepairError {
+    fn from(unmet: Unmet) -> Self {
+        Self::Course(Box::new(unmet))
+    }
+}

@@ -1,0 +1,11 @@
+//! Runs that repair a workflow where nobody knows what is right: what follows from the record, as pure functions of it.
+
+pub mod course;
+pub mod execution;
+pub mod measure;
+pub mod measures;
+pub mod plan;
+pub mod rule;
+pub mod truth;
+pub mod verifier;
+pub mod words;
