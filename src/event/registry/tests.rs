@@ -91,8 +91,7 @@ fn the_key_of_a_score_needs_no_score() {
 #[test]
 fn kinds_are_noun_dot_past_participle_and_listed_once() {
     // Words of what was done that do not end in -ed, and one noun.
-    let others =
-        "batch_drawn conflict feedback_given rolled_back drawn paused_for_labels read set test_read withdrawn";
+    let others = "batch_drawn conflict feedback_given rolled_back drawn paused_for_labels read set test_read withdrawn";
     let texts: std::collections::BTreeSet<_> = Kind::ALL.iter().map(|of| of.as_str()).collect();
     assert_eq!(texts.len(), Kind::ALL.len());
     for kind in Kind::ALL {
