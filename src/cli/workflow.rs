@@ -28,6 +28,7 @@ use crate::flow::task::TaskSet;
 use crate::ground::ambient;
 use crate::view::View;
 use crate::view::workflow as views;
+use crate::view::workflow_run;
 
 const CHECK: &str = "clover workflow check --help";
 const RUN: &str = "clover workflow run --help";
@@ -326,7 +327,7 @@ fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {
         ambient::write_new(&ctx.path(file), text.as_bytes(), 0o600)?;
     }
     let executor = if table.is_some() { "table" } else { "sim" };
-    Ok(views::ran(&workflow, executor, &runs, &set))
+    Ok(workflow_run::ran(&workflow, executor, &runs, &set))
 }
 
 /// Why nothing answers for the model.

@@ -84,6 +84,7 @@ pub mod transport;
 pub mod values;
 pub mod verify;
 pub mod workflow;
+pub mod workflow_run;
 
 use std::borrow::Cow;
 

@@ -19,6 +19,7 @@ use crate::view::repair;
 use crate::view::repair::RepairCandidate;
 use crate::view::workflow;
 use crate::view::workflow::WorkflowItemRun;
+use crate::view::workflow_run;
 use crate::workflow::wf::plan::RepairPlan;
 
 /// A candidate of a run.
@@ -196,11 +197,11 @@ pub fn traced(
     let facts = RepairTraceShown {
         run: run.said.run.clone(),
         candidate: *id,
-        execution: workflow::item_run(item, outcome, &set),
+        execution: workflow_run::item_run(item, outcome, &set),
         blame: run.candidate(id).map_or_else(Vec::new, blame),
     };
     let mut view = View::of(&facts);
-    workflow::one(&mut view, &facts.execution);
+    workflow_run::one(&mut view, &facts.execution);
     blamed(&mut view, &facts.blame);
     view
 }

@@ -81,6 +81,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "attack",
             "event",
+            "flow",
             "ground",
             "ledger",
             "num",
@@ -96,6 +97,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "attack",
             "event",
+            "flow",
             "ground",
             "ledger",
             "num",

@@ -4,7 +4,7 @@ import math
 
 from formats.limits import ONE
 from rules.betting import log_mean_exp
-from rules.repair_workflows import form_problem, labelled, read
+from rules.repair_workflows import FORMS, labelled, read
 
 CASES_MIN, FRACTIONS, EPSILON, LEAST_GAIN, NEAR = 5, 20, 1e-9, 0.05, 1e-9
 LABELS = {"library": "clover/wf-ir/v1", "meta": "clover/wf-meta/v1", "program": "clover/wf-ir/v1",
@@ -124,10 +124,8 @@ def updated_problem(state, e):
     digest = labelled(LABELS[data["target"]], data["document"])
     if data["new_digest"] != digest:
         return "the digest of the document, %s" % digest, data["new_digest"]
-    if read(data["document"]) is None:
-        return "a document as canonical JSON", "another form"
-    if data["target"] in ("library", "program") and form_problem(read(data["document"])):
-        return "a workflow", "another document"
+    if FORMS[data["target"]](read(data["document"])):
+        return "a document of %s as canonical JSON" % data["target"], "another"
     if data["new_digest"] == data["parent_digest"]:
         return "a change", "none"
     if not data["triggers"] or any(name not in state.triggers for name in data["triggers"]):

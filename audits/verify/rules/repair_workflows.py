@@ -15,6 +15,58 @@ MEMBERS = {
     "map": {"fn", "args", "writes"}, "return": {"path", "when"}}
 
 
+OPERATORS = ("edit_prompt", "insert_check", "insert_retry_guard", "split_step", "rewire_io", "delete_step",
+             "replace_model")
+
+
+def is_count(value, least, most):
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def are_rules(rules):
+    """Whether a value is a list of rules as far as they are named and weighed, each id once."""
+    if not isinstance(rules, list) or len(rules) > 32:
+        return False
+    for rule in rules:
+        if not isinstance(rule, dict) or set(rule) - {"id", "text", "hard", "weight", "check"}:
+            return False
+        weight = rule.get("weight", 1)
+        good = isinstance(rule.get("id"), str) and isinstance(rule.get("text"), str) and "check" in rule
+        if not good or not isinstance(rule.get("hard", True), bool) or isinstance(weight, bool):
+            return False
+        if not isinstance(weight, (int, float)) or not 1e-6 <= weight <= 1000:
+            return False
+    return len({rule["id"] for rule in rules}) == len(rules)
+
+
+def context_problem(value):
+    good = isinstance(value, dict) and value.get("task_set") == "wf-tasks/1" and isinstance(value.get("family"), str)
+    if not good or set(value) - {"task_set", "family", "rules", "weights"} or not are_rules(value.get("rules")):
+        return "the first line of a task set"
+    return None
+
+
+def verifier_problem(value):
+    names = {"verifier", "cost_reference", "critic_weight", "filter", "held_share", "rules"}
+    if not isinstance(value, dict) or set(value) != names or value["verifier"] != "wf-verifier/1":
+        return "a verifier"
+    good = is_count(value["cost_reference"], 1, 10 ** 9) and is_count(value["critic_weight"], 0, 10 ** 6) \
+        and is_count(value["held_share"], 0, 10 ** 6) and value["filter"] in ("crashes", "crashes_and_hard")
+    return None if good and are_rules(value["rules"]) else "a verifier"
+
+
+def meta_problem(value):
+    if not isinstance(value, dict) or set(value) != {"meta", "operators", "rules"} or value["meta"] != "wf-meta/1":
+        return "a meta prompt"
+    operators, rules = value["operators"], value["rules"]
+    good = isinstance(operators, list) and isinstance(rules, list) and all(isinstance(of, str) for of in rules) \
+        and all(isinstance(of, str) and of in OPERATORS for of in operators) and len(set(operators)) == len(operators)
+    return None if good else "a meta prompt"
+
+
+FORMS = {"context": context_problem, "meta": meta_problem, "verifier": verifier_problem}
+
+
 class NoPatch(Exception):
     """A patch that does not apply."""
 
@@ -43,14 +95,18 @@ def form_problem(document):
         return "1 to 24 steps"
     for step in steps:
         kind, name = (step.get("kind"), step.get("id")) if isinstance(step, dict) else (None, None)
-        if kind not in MEMBERS or set(step) - MEMBERS[kind] - {"id", "kind"}:
+        if not isinstance(kind, str) or kind not in MEMBERS or set(step) - MEMBERS[kind] - {"id", "kind"}:
             return "members of a step"
         if not isinstance(name, str) or not NAME.match(name) or name in seen:
             return "each step id once"
-        if kind == "guard" and seen.get(step.get("target")) != "llm":
+        target = step.get("target")
+        if kind == "guard" and (not isinstance(target, str) or seen.get(target) != "llm"):
             return "a guard of an earlier llm step"
         seen[name] = kind
     return None
+
+
+FORMS["program"] = FORMS["library"] = form_problem
 
 
 def segments(pointer):
@@ -185,21 +241,27 @@ def locality(before, after, operator, step, touched):
             "steps_touched": min(steps, len(set(old) | set(new)))}
 
 
+def is_edit(edit):
+    return isinstance(edit, dict) and set(edit) == {"operator", "args"} and isinstance(edit["args"], dict)
+
+
 def edit_problem(parent, data, bounds, operators):
     """Why a candidate is not what its patch makes of its parent, within bounds; None where it is."""
+    if parent is None:
+        return "a parent with its workflow", "none"
     before, after, patch, edit = read(parent), read(data["ir"]), read(data["patch"]), read(data["edit"])
     if before is None or after is None:
         return "a workflow as canonical JSON", "another form"
     problem = form_problem(after)
     if problem:
         return "a workflow: " + problem, "another"
-    if not isinstance(patch, list) or not isinstance(edit, dict) or set(edit) != {"operator", "args"}:
+    if not isinstance(patch, list) or not is_edit(edit) or form_problem(before):
         return "an edit and a patch", "another form"
     if edit["operator"] != data["operator"] or data["operator"] not in operators:
         return "an operator that the meta prompt allows", data["operator"]
     try:
         made, touched = patched(before, patch)
-    except (NoPatch, KeyError, TypeError, Refused):
+    except (NoPatch, AttributeError, IndexError, KeyError, TypeError, ValueError, Refused):
         return "a patch that applies to its parent", "another"
     if encode(made) != data["ir"]:
         return "what its patch makes of its parent", "another workflow"

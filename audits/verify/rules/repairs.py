@@ -65,8 +65,9 @@ def started_problem(state, e):
         digest = labelled(label, data[name])
         if data[name + "_digest"] != digest:
             return "the digest of the %s, %s" % (name, digest), data[name + "_digest"]
-        if read(data[name]) is None:
-            return "a %s as canonical JSON" % name, "another form"
+        problem = repair_workflows.FORMS[name](read(data[name]))
+        if problem:
+            return "%s as canonical JSON: %s" % (name, problem), "another form"
     seen = set()
     for item in data["items"]:
         if item["id"] in seen or item["input"] in seen:
@@ -78,9 +79,6 @@ def started_problem(state, e):
 
 
 def documents_problem(data):
-    problem = repair_workflows.form_problem(read(data["program"]))
-    if problem:
-        return "a workflow: " + problem, "another"
     only = read(data["meta"]).get("operators") == ["edit_prompt"]
     if (data["cell"]["edits"] == "prompt") != only:
         return "a cell of prompts exactly where the meta prompt allows nothing else", data["cell"]["edits"]
@@ -136,7 +134,7 @@ def executed_problem(state, e, run):
                  for step in trace["steps"] if step.get("call")]
         crash = trace["crash"]["reason"] if trace.get("crash") else None
         told = trace["workflow"], trace.get("output"), crash
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return "a trace", "another form"
     if told != (data["candidate"], data.get("output"), data.get("crash")):
         return "a trace of the candidate, with its output and its end", "another"
@@ -269,7 +267,10 @@ def pair_problem(state, e, run):
     blamed = data["targeted"]["step"]
     if all(of["step"] != blamed for of in parent.feedback["blame"]):
         return "a step that the feedback blames", blamed
-    others = [of["id"] for of in read(parent.ir)["steps"] if of["kind"] == "llm" and of["id"] != blamed]
+    document = read(parent.ir or "")
+    if repair_workflows.form_problem(document):
+        return "a parent with its workflow", "none"
+    others = [of["id"] for of in document["steps"] if of["kind"] == "llm" and of["id"] != blamed]
     if data["eligible"] != others or not others:
         return "the other steps that ask a model: %s" % ", ".join(others), ", ".join(data["eligible"])
     drawn = sha256(b"clover/wf/control/v1\0" + bytes.fromhex(run.data["seed"]) + bytes.fromhex(data["parent"])
@@ -281,7 +282,7 @@ def pair_problem(state, e, run):
         return "a propensity of %d" % (ONE // len(others)), str(data["propensity_micro"])
     for arm in (data["targeted"], data["control"]):
         edit = read(arm["edit"])
-        if not isinstance(edit, dict) or arm["step"] not in (edit["args"].get("step"), edit["args"].get("after")):
+        if not repair_workflows.is_edit(edit) or arm["step"] not in (edit["args"].get("step"), edit["args"].get("after")):
             return "an edit of %s" % arm["step"], "another"
         problem = arm_problem(run, data["parent"], dict(arm, operator=data["operator"]))
         if problem:

@@ -36,7 +36,7 @@ pub(super) enum Verb {
         override_usage = "clover repair open RUN --program <FILE> --tasks <FILE> [OPTIONS]",
         after_help = "Example:\n  clover repair open shop-1 --program shop/workflow.json --tasks shop/local.jsonl"
     )]
-    Open(open::OpenArgs),
+    Open(open::RepairOpenArgs),
     /// Go on until the run ends; one that was cut goes on
     #[command(
         after_help = "Exit 130: somebody stopped it.\n\nExample:\n  clover repair run shop-1"

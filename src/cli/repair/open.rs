@@ -44,7 +44,7 @@ const TABLE: &str = "table=";
 const SIMULATED: &str = "sim=";
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct OpenArgs {
+pub(in crate::cli) struct RepairOpenArgs {
     /// Name of the run
     pub run: String,
     /// The workflow that is repaired, JSON
@@ -93,7 +93,7 @@ fn micro(value: i64) -> Micro {
     Micro::new(value).unwrap_or_default()
 }
 
-fn terms(args: &OpenArgs) -> Result<WfTerms, CliError> {
+fn terms(args: &RepairOpenArgs) -> Result<WfTerms, CliError> {
     let mut terms = WfTerms {
         beam: count(4),
         budget: WfBudget {
@@ -150,7 +150,7 @@ fn terms(args: &OpenArgs) -> Result<WfTerms, CliError> {
     Ok(terms)
 }
 
-fn cell(args: &OpenArgs, meta: &MetaPrompt) -> WfCell {
+fn cell(args: &RepairOpenArgs, meta: &MetaPrompt) -> WfCell {
     let only = meta.operators.iter().all(|of| *of == Operator::EditPrompt);
     let strength = |is_strong| {
         if is_strong {
@@ -181,7 +181,7 @@ fn read<T>(
     parse(&text).map_err(|found| workflow::fault(file, 1, found, HELP))
 }
 
-fn executor(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<RequestedExecutor, CliError> {
+fn executor(ctx: &mut Ctx<'_>, args: &RepairOpenArgs) -> Result<RequestedExecutor, CliError> {
     let seed = args.executor.strip_prefix(SIMULATED);
     if let Some(seed) = seed.and_then(|seed| seed.parse().ok()) {
         return Ok(RequestedExecutor::Simulator(seed));
@@ -200,7 +200,7 @@ fn executor(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<RequestedExecutor, Cli
 
 fn request(
     ctx: &mut Ctx<'_>,
-    args: &OpenArgs,
+    args: &RepairOpenArgs,
     experiment: crate::event::id::ExperimentId,
 ) -> Result<RepairRequest, CliError> {
     let program = workflow::workflow(ctx, &args.program)?;
@@ -245,7 +245,7 @@ fn request(
     })
 }
 
-pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, args: &RepairOpenArgs) -> Result<View, CliError> {
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let named = args.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;

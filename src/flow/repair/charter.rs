@@ -44,7 +44,7 @@ pub struct MetaPrompt {
 }
 
 /// How candidates are judged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verifier {
     /// How they are scored.
     pub settings: VerifierSettings,
@@ -108,15 +108,6 @@ impl MetaPrompt {
     /// SHA-256 of `clover/wf-meta/v1`, a zero byte and its canonical form.
     pub fn digest(&self) -> Digest {
         canon::digest(META_LABEL, &self.document())
-    }
-}
-
-impl Default for Verifier {
-    fn default() -> Self {
-        Self {
-            settings: VerifierSettings::default(),
-            rules: Vec::new(),
-        }
     }
 }
 

@@ -57,12 +57,10 @@ impl ContextRule {
         let Some(number) = &self.weight else {
             return Some(1_000_000);
         };
-        let text = number.to_string();
-        let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
-        if part.len() > 6 {
-            return None;
-        }
-        let part: i64 = format!("{part:0<6}").parse().ok()?;
+        // Millionths are exact: a weight has at most six decimals, and is at most 1000.
+        let text = format!("{:.6}", number.as_f64()?);
+        let (whole, part) = text.split_once('.')?;
+        let part: i64 = part.parse().ok()?;
         let whole: i64 = whole.parse().ok()?;
         whole.checked_mul(1_000_000)?.checked_add(part)
     }

@@ -17,7 +17,7 @@ const TRACE_LABEL: &str = "clover/wf-trace/v1";
 struct Trace {
     crash: Option<Crash>,
     output: Option<Digest>,
-    steps: Vec<Step>,
+    steps: Vec<TracedStep>,
     workflow: Digest,
 }
 
@@ -27,14 +27,14 @@ struct Crash {
 }
 
 #[derive(Debug, Deserialize)]
-struct Step {
+struct TracedStep {
     attempt: u64,
-    call: Option<Call>,
+    call: Option<TracedCall>,
     step: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Call {
+struct TracedCall {
     answer: Option<Digest>,
     request: Digest,
 }

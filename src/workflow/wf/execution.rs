@@ -59,24 +59,24 @@ pub struct ExecutionSaid {
 }
 
 /// An executor that keeps what another answers, and stops once the budget is spent.
-struct Charged<'a> {
+struct ChargedExecutor<'a> {
     inner: &'a mut dyn Executor,
     run: &'a WfRun,
     spent: Usage,
     asked: BTreeMap<Digest, usize>,
     lines: Vec<String>,
-    calls: Vec<Call>,
+    calls: Vec<PaidCall>,
 }
 
 /// A call that was made.
-struct Call {
+struct PaidCall {
     step: String,
     attempt: usize,
     request: Digest,
     answer: StepAnswer,
 }
 
-impl Executor for Charged<'_> {
+impl Executor for ChargedExecutor<'_> {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
         if is_spent_with(self.run, words::usage(self.spent)) {
             return Err(ExecutorFault::Spent);
@@ -87,7 +87,7 @@ impl Executor for Charged<'_> {
             .push(to_line(None, (ask.digest, *asked), &answer));
         *asked += 1;
         self.spent = self.spent.plus(usage(&answer));
-        self.calls.push(Call {
+        self.calls.push(PaidCall {
             step: ask.step.to_owned(),
             attempt: ask.attempt,
             request: ask.digest,
@@ -127,7 +127,7 @@ fn crash(reason: CrashReason) -> WfCrash {
     }
 }
 
-fn called(run: &RunId, place: ExecutionPlace, number: u64, call: &Call) -> WfCalled {
+fn called(run: &RunId, place: ExecutionPlace, number: u64, call: &PaidCall) -> WfCalled {
     let (answer, error) = match &call.answer {
         StepAnswer::Text(text, _) => (Some(Digest::sha256(text.as_bytes())), None),
         StepAnswer::Timeout(_) => (None, Some(WfCallError::Timeout)),
@@ -163,7 +163,7 @@ pub fn execute(
     (workflow, item): (&Workflow, &Item),
     executor: &mut dyn Executor,
 ) -> Result<Result<ExecutionSaid, ExecutorFault>, Unmet> {
-    let mut charged = Charged {
+    let mut charged = ChargedExecutor {
         inner: executor,
         run,
         spent: Usage::default(),
