@@ -397,7 +397,10 @@ fn a_plan_of_its_own_names_a_comparison() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let open = plain("open.md", &desk);
-    assert!(open.contains("comparisons of judges; without an end: 1"), "{open}");
+    assert!(
+        open.contains("comparisons of judges; without an end: 1"),
+        "{open}"
+    );
     labelled(&mut desk);
     let said = desk.ok("judge compare good flat --json").json();
     assert_eq!(said["data"]["plan"], "cmp", "{said:#}");
