@@ -100,6 +100,19 @@ pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
     }
 }
 
+/// Refuses all roles under strict separation before a key is made.
+fn may_hold(args: &Args) -> Result<(), CliError> {
+    if args.roles != "all" || args.separation != "strict" {
+        return Ok(());
+    }
+    let message = "under strict separation nobody holds all roles: who optimizes does not decide, who labels does not optimize";
+    let next = format!(
+        "clover init --holder {} --roles owner,registrar,scorer,labeler,arbiter --separation strict",
+        shell::word(&args.holder)
+    );
+    Err(CliError::usage(message, next))
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let folder = ctx.path(&args.dir);
     let home = Home::new(folder.join(crate::session::home::FOLDER));
@@ -118,14 +131,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         ));
     }
     let holder = holder(&args.holder)?;
-    if args.roles == "all" && args.separation == "strict" {
-        let message = "under strict separation nobody holds all roles: who optimizes does not decide, who labels does not optimize";
-        let next = format!(
-            "clover init --holder {} --roles owner,registrar,scorer,labeler,arbiter --separation strict",
-            shell::word(&args.holder)
-        );
-        return Err(CliError::usage(message, next));
-    }
+    may_hold(args)?;
     let path = wallet::locate(ctx, &args.owner_key)?;
     let custodian = args.custodian.as_deref();
     let custodian = custodian.map(|name| free_key(ctx, (name, &args.holder), &path));

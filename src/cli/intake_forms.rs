@@ -252,18 +252,7 @@ pub(super) fn wrong(
             let file = shell::word(&path.display());
             failed.with_next(format!(r"sed '/^\r*$/d' {file} > clean.csv"))
         }
-        None if is_missing
-            && verb == Verb::Cje
-            && !FileColumns::of(bytes).is_none_or(|of| of.meant(Brings::Scores).map.is_empty()) =>
-        {
-            failed.with_next(intake_verbs::taking(
-                (path, bytes),
-                (Brings::Scores, common),
-            ))
-        }
-        None if FileForm::of(bytes) == FileForm::Csv
-            && let Some(next) = in_writing(error, (path, bytes)) =>
-        {
+        None if let Some(next) = mended(error, (path, bytes), (verb, common)) => {
             failed.with_next(next)
         }
         None if option == Some("--as") => failed.with_next("the same command with --as label"),
@@ -285,13 +274,6 @@ pub(super) fn wrong(
                 "the same command with --map {map}, where these are the columns{one}"
             ))
         }
-        None if is_missing
-            && FileForm::of(bytes) == FileForm::Csv
-            && 2 * (1 + error.more.len()) < bytes.split(|byte| *byte == b'\n').count()
-            && let Some(column) = csv::column_with(bytes, (error.line, "")) =>
-        {
-            failed.with_next(intake_columns::without_empty(path, &column))
-        }
         None if is_missing && !matches!(verb, Verb::Cje | Verb::Logged | Verb::Tool(_)) => {
             let field = error.field.as_deref().unwrap_or_default();
             failed.with_next(format!("the same command with --map {field}=NAME"))
@@ -299,6 +281,26 @@ pub(super) fn wrong(
         None => failed,
     };
     with_place(failed, error)
+}
+
+/// The command that mends what single cells lack, or that gives members their names.
+fn mended(
+    error: &ImportError,
+    (path, bytes): (&Path, &[u8]),
+    (verb, common): (Verb, &ImportArgs),
+) -> Option<String> {
+    let is_missing = error.what.contains("found none; there are ");
+    if FileForm::of(bytes) != FileForm::Csv {
+        let columns = FileColumns::of(bytes)?.meant(Brings::Scores);
+        let is_renamed = is_missing && verb == Verb::Cje && !columns.map.is_empty();
+        return is_renamed.then(|| intake_verbs::taking((path, bytes), (Brings::Scores, common)));
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    if is_missing && 2 * (1 + error.more.len()) < lines {
+        let column = csv::column_with(bytes, (error.line, ""))?;
+        return Some(intake_columns::without_empty(path, &column));
+    }
+    in_writing(error, (path, bytes))
 }
 
 /// The command that writes numbers and days as they are read, where that is all that lacks.

@@ -155,8 +155,9 @@ pub(super) fn elsewhere(
     match form {
         FileForm::JsonList => jq(".[]", own),
         FileForm::Json => jq(".[] | arrays | .[]", own),
-        FileForm::Csv | FileForm::JsonLines => taking((path, bytes), (verb.brings(), common)),
-        FileForm::Separated(_) => taking((path, bytes), (verb.brings(), common)),
+        FileForm::Csv | FileForm::JsonLines | FileForm::Separated(_) => {
+            taking((path, bytes), (verb.brings(), common))
+        }
         FileForm::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
         // `of_tool` has the others.
         FileForm::Empty

@@ -260,6 +260,17 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
             1,
         );
     }
+    labelled_rows(path, case, (in_scores, &first), beside);
+    checked(path, case, &first);
+}
+
+/// Labels on record, unless they came beside the scores of the one judge.
+fn labelled_rows(
+    path: &mut GuidePath,
+    case: &GuideCase,
+    (in_scores, first): (bool, &str),
+    beside: bool,
+) {
     if in_scores && !beside {
         let scores = case.names.scores.first().cloned();
         let scores = scores.unwrap_or_else(|| GuideFile::unread("cje", "scores-1"));
@@ -294,7 +305,6 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         let command = fit.command(" --design calib");
         path.signed(why, command, StepMark::Labelled("calib"));
     }
-    checked(path, case, &first);
 }
 
 /// From labelled rows of every policy to what may be claimed.
