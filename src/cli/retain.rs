@@ -36,7 +36,7 @@ pub(super) struct RetainSetArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub days: u64,
     /// The law, contract or policy that it rests on
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = basis)]
     pub basis: String,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
@@ -44,7 +44,19 @@ pub(super) struct RetainSetArgs {
 }
 
 fn class(text: &str) -> Result<ClassId, String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if !text.chars().all(is_plain) {
+        return Err("expected lower-case letters, digits, - and _, such as logs".to_owned());
+    }
     text.parse::<ClassId>().map_err(|error| error.to_string())
+}
+
+/// A ground that says something.
+fn basis(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("expected the law, contract or policy that it rests on".to_owned());
+    }
+    Ok(text.trim().to_owned())
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {

@@ -16,6 +16,7 @@ use crate::document::Chapter;
 use crate::document::Document;
 use crate::document::ReportKind;
 use crate::forest::escaped;
+use crate::markdown::visible;
 use crate::matrix;
 use crate::plot;
 use crate::shown;
@@ -53,7 +54,7 @@ fn foot(document: &Document) -> String {
     }
     let quoted = |text: &str| {
         let mut out = String::new();
-        for one in text.chars() {
+        for one in visible(text) {
             if one.is_ascii_alphanumeric() || one == ' ' {
                 out.push(one);
             } else {
@@ -535,10 +536,11 @@ mod tests {
             since: None,
         };
         let mut document = Document::new(ReportKind::Change, "x", head);
-        document.signatures = vec!["A\"} body{display:none} </style><b>".to_owned(); 5];
+        document.signatures = vec!["A\"} \u{202e}body{display:none}\nB </style><b>".to_owned(); 5];
         let foot = foot(&document);
         assert_eq!(foot.matches('"').count(), 4, "{foot}");
         assert!(!foot.contains('<'), "{foot}");
+        assert!(!foot.contains("\\202e") && !foot.contains("\\a "), "{foot}");
         assert_eq!(foot.matches('{').count(), 3, "{foot}");
         assert!(foot.contains("and 2 more"), "{foot}");
     }

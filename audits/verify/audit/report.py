@@ -17,7 +17,7 @@ class Report:
         self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
         self.withheld = None                      # of a part of a log: entries of which only the leaf is at hand
         self.places = {}                                 # of a part: the position of each event's id
-        self.published = set()                           # BLAKE3 of the bundles of published reports
+        self.published = {}                              # BLAKE3 of the newest published report of each iteration
         self.shown, self.names_blobs = set(), False     # of a part: experiments of entries shown; whether one names a blob
         self.erased = []                          # positions of erasures: their texts cannot be read again
         self.kinds, self.hidden = set(), set()          # of a part: kinds of entries shown; positions of those withheld

@@ -60,7 +60,7 @@ def judge_line(state, report, questions, position, line):
 def take_published(report, entry):
     """Take in the digest of the bundle of a published report."""
     if entry.decoded and entry.kind == "report.published":
-        report.published.add(entry.data["bundle"]["blake3"])
+        report.published[entry.data["iteration"]] = entry.data["bundle"]["blake3"]
 
 
 def judge(state, report, entry, rules):

@@ -178,7 +178,7 @@ pub(in crate::cli) struct SampledArgs {
     #[command(flatten)]
     pub evidence: EvidenceArgs,
     /// A word of the auditor's that fixes the samples; else the root of the log
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, value_name = "WORD", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub seed: Option<String>,
     /// Entries to draw for each criterion, 1 to 500
     #[arg(long, value_name = "N", default_value_t = DRAWN as u64, value_parser = clap::value_parser!(u64).range(1..=DRAWN_MAX as u64))]

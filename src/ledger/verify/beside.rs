@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
 use clover_ground::digest::Digest;
 use clover_ground::merkle::Frontier;
 use clover_ground::note::SignedCheckpoint;
@@ -29,8 +30,8 @@ pub struct FilesBeside {
     pub kinds: BTreeSet<String>,
     /// Positions of the entries withheld.
     pub withheld: BTreeSet<u64>,
-    /// BLAKE3 of the bundles of published reports, of the entries that could be read.
-    pub published: BTreeSet<Digest>,
+    /// BLAKE3 of the bundle of the newest published report of each iteration, of the entries that could be read.
+    pub published: BTreeMap<IterationId, Digest>,
     /// Blobs that entries name, where blobs were looked at.
     pub blobs: Option<BTreeSet<Digest>>,
 }
@@ -39,7 +40,8 @@ impl Checker<'_> {
     /// Takes in the digest of the bundle of a published report.
     pub(super) fn take_published(&mut self, event: &Event) {
         if let Payload::ReportPublished(said) = &event.payload {
-            self.published.insert(said.bundle.blake3);
+            let of = said.iteration.clone();
+            self.published.insert(of, said.bundle.blake3);
         }
     }
 

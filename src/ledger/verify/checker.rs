@@ -8,6 +8,7 @@ use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
 use clover_event::SeenCheckpoint;
+use clover_event::id::IterationId;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
@@ -109,8 +110,8 @@ pub(super) struct Checker<'a> {
     pub(super) batteries: u64,
     /// Published reports, which replay alone writes again.
     pub(super) reports: u64,
-    /// BLAKE3 of their bundles.
-    pub(super) published: BTreeSet<Digest>,
+    /// BLAKE3 of the bundle of the newest of each iteration.
+    pub(super) published: BTreeMap<IterationId, Digest>,
     /// Where the entries are a part of a log: what the walk has met of it.
     pub(super) part: Option<PartWalk>,
 }
@@ -170,7 +171,7 @@ impl<'a> Checker<'a> {
             answers: 0,
             batteries: 0,
             reports: 0,
-            published: BTreeSet::new(),
+            published: BTreeMap::new(),
             part: None,
         })
     }

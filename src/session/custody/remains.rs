@@ -37,6 +37,7 @@ pub(super) fn said_of_rows(
             Payload::LabelRecorded(said) => row_of_draw(&said.policy, &said.item, said.draw),
             Payload::LabelRevealed(said) => said.row.to_string(),
             Payload::LabelSealed(said) => said.row.to_string(),
+            Payload::SealAccepted(said) => said.row.to_string(),
             Payload::EvidenceRecorded(said) => {
                 records.push((read.stored.seq, said.records.blake3));
                 return Ok(());

@@ -18,7 +18,7 @@ use crate::keys::request::RequestError;
 pub enum KeyError {
     /// A holder's name looks like another's.
     #[error(
-        "holder {holder:?} looks like {other:?}, who holds keys here: two would count as one person"
+        "holder \"{holder}\" looks like \"{other}\", who holds keys here: two would count as one person"
     )]
     LookAlike {
         /// The new name.

@@ -103,7 +103,7 @@ pub fn document(
             Cell::text(said.patch.as_str()),
         ));
     }
-    out.signatures = course::signed_lines(&own);
+    out.signatures = course::signed_lines(&own, source.state);
     out.parts = parts(&chronicle, commit, (&own, source.state));
     out.appendices = appendix(&chronicle, commit).into_iter().collect();
     Ok(source.finish(out)?)

@@ -163,7 +163,7 @@ fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
             ),
         ),
         Payload::ApprovalRefused(said) => (
-            "refused",
+            REFUSED,
             subjects.of(said.subject),
             signed(
                 (said.printed_name.as_str(), said.meaning.as_str()),
@@ -316,7 +316,7 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
     let mut events = Vec::new();
     for act in acts
         .iter()
-        .filter(|act| act.subject == patch && !act.is_since)
+        .filter(|act| act.subject == patch && !act.is_since && stands(act, acts, state))
     {
         let verb = late(act, acts).map_or(act.verb, |(verb, _)| verb);
         by.entry(verb)
@@ -386,7 +386,9 @@ fn late(of: &Act<'_>, acts: &[&Act<'_>]) -> Option<(&'static str, &'static str)>
         same.any(|act| act.verb == verb && act.entry.seq < of.entry.seq)
     };
     let found = LATE.into_iter().find(|(step, ..)| before(step));
-    let (_, verb, when) = found.filter(|_| of.verb == "approved")?;
+    let (_, verb, when) = found.filter(|_| ["approved", REFUSED].contains(&of.verb))?;
+    // What a refusal came to is said where it stands; its verb stays.
+    let verb = if of.verb == REFUSED { REFUSED } else { verb };
     Some((verb, when))
 }
 
@@ -416,7 +418,16 @@ pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
             Cell::text(act.subject.clone()),
             Cell::text(meaning.as_str()),
             Cell::text(minute(act.entry)),
-            Cell::text(late(act, acts).map_or("in time", |(_, when)| when)),
+            Cell::text(
+                match (
+                    late(act, acts),
+                    is_tainted(state, &act.entry.event.header.author, act.entry.seq),
+                ) {
+                    (_, true) => "VOID: the key is compromised",
+                    (Some((_, when)), false) => when,
+                    (None, false) => "in time",
+                },
+            ),
             Cell::text(comment.as_str()),
         ];
         table.row(act.entry.seq, cells);
@@ -424,25 +435,68 @@ pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
     table
 }
 
-/// Signatures of people among acts, each in words: printed name, meaning, time and entry.
-pub(super) fn signed_lines(acts: &[&Act<'_>]) -> Vec<String> {
-    let lines = acts.iter().filter_map(|act| {
+/// Signatures of people among acts, each in words: printed name, holder of the key, meaning, time and entry. Of each key the
+/// newest word about a thing alone; refusals come first, and what a compromised key signed says so.
+pub(super) fn signed_lines(acts: &[&Act<'_>], state: &State) -> Vec<String> {
+    let mut newest = BTreeMap::new();
+    for act in acts {
         let (name, meaning) = match &act.entry.event.payload {
             Payload::ApprovalGranted(said) => (&said.printed_name, &said.meaning),
             Payload::ApprovalRefused(said) => (&said.printed_name, &said.meaning),
-            _ => return None,
+            _ => continue,
         };
-        Some(format!(
-            "{}, {} {} ({}), {} UTC, seq {}",
-            name.as_str(),
-            act.verb,
-            act.subject,
-            meaning.as_str(),
-            minute(act.entry),
-            act.entry.seq
-        ))
-    });
+        let author = act.entry.event.header.author;
+        newest.insert((author, &act.subject), (act, name, meaning));
+    }
+    let mut all: Vec<_> = newest.into_iter().collect();
+    all.sort_by_key(|(_, (act, ..))| (act.verb != REFUSED, act.entry.seq));
+    let lines = all
+        .into_iter()
+        .map(|((author, subject), (act, name, meaning))| {
+            let own = holder(state, &author);
+            let of = if own == name.as_str() {
+                String::new()
+            } else {
+                format!(" (key of {own})")
+            };
+            let void = if is_tainted(state, &author, act.entry.seq) {
+                ", VOID: the key is compromised"
+            } else {
+                ""
+            };
+            format!(
+                "{}{of}, {} {subject} ({}), {} UTC, seq {}{void}",
+                name.as_str(),
+                act.verb,
+                meaning.as_str(),
+                minute(act.entry),
+                act.entry.seq
+            )
+        });
     lines.collect()
+}
+
+/// Whether a word of a person stands: it is the newest of its key about the thing, and the key is not compromised. What is no
+/// approval and no refusal stands.
+fn stands(of: &Act<'_>, acts: &[&Act<'_>], state: &State) -> bool {
+    let is_word = |act: &Act<'_>| ["approved", REFUSED].contains(&act.verb);
+    let author = of.entry.event.header.author;
+    let is_newer = |act: &&&Act<'_>| {
+        let is_same = act.subject == of.subject && act.entry.event.header.author == author;
+        is_word(act) && is_same && act.entry.seq > of.entry.seq
+    };
+    let is_void = is_tainted(state, &author, of.entry.seq) || acts.iter().any(|act| is_newer(&act));
+    !(is_word(of) && is_void)
+}
+
+/// What a refusal is called.
+const REFUSED: &str = "refused";
+
+/// Whether an entry lies where its key was compromised already.
+pub(super) fn is_tainted(state: &State, key: &KeyId, seq: u64) -> bool {
+    let end = state.keyring.keys.get(key).and_then(|of| of.end.as_ref());
+    let since = end.and_then(|end| end.tainted_since);
+    since.is_some_and(|since| since <= seq)
 }
 
 /// The policy of separation that is in force, in words.

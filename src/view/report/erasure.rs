@@ -219,6 +219,10 @@ fn remains(story: &ErasureStory) -> Chapter {
             "they name what was judged, and tell nothing of it without key and salt; keyed digests of an ask are tested by who has the ledger's pepper, which stays",
         ),
         (
+            "ids of the rows wherever entries list rows: splits, units, orders, and what people wrote in notes and reasons",
+            "an id or a word in the clear is not erased; clover log and a search of the export find them",
+        ),
+        (
             "what was decided and counted from the texts",
             "a decision stays on record with its numbers, also where it cannot be computed again",
         ),
@@ -259,9 +263,13 @@ fn left(kind: Kind) -> (&'static str, &'static str) {
             "evidence that a judge took from the text, in the clear: counts, marks, cited hosts",
             "scores are computed again from it; it was recorded as public evidence, and is not erased",
         ),
-        Kind::LabelRecorded | Kind::LabelRevealed | Kind::LabelSealed => (
+        Kind::LabelRecorded | Kind::LabelRevealed => (
             "labels that people gave the rows, with the ids of item, policy, draw and rater",
             "they are numbers about the text, on which decisions rest",
+        ),
+        Kind::LabelSealed | Kind::SealAccepted => (
+            "sealed labels of the rows, with the row in the clear",
+            "the seal is on record; who has the custodian's key opens it",
         ),
         _ => (
             "the words of notes",

@@ -82,7 +82,7 @@ pub fn document(
     let acts = course::acts(&whole);
     let in_range = |act: &&Act<'_>| act.entry.seq >= source.from_seq;
     let acts: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
-    out.signatures = course::signed_lines(&acts);
+    out.signatures = course::signed_lines(&acts, source.state);
     let read = (experiment, &chronicle, &whole);
     out.parts.extend(registers::of(source, kind, read)?);
     out.appendices = registers::behind(kind, &chronicle);

@@ -138,7 +138,7 @@ pub fn document(
     };
     let mut out = Document::new(ReportKind::Experiment, experiment.as_str(), head);
     let signed = course::acts(chronicle);
-    out.signatures = course::signed_lines(&signed.iter().collect::<Vec<_>>());
+    out.signatures = course::signed_lines(&signed.iter().collect::<Vec<_>>(), source.state);
     if let Some(of) = known {
         let title = Cell::text(of.title.clone());
         out.facts

@@ -193,7 +193,7 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
         source.state,
     );
     out.head.since = Some(since);
-    out.signatures = course::signed_lines(&about);
+    out.signatures = course::signed_lines(&about, source.state);
     Ok(source.finish(out)?)
 }
 

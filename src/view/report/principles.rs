@@ -1,5 +1,7 @@
 //! The checklist of ALCOA++: what a ledger shows of each principle, counted over the range, and what it cannot show.
 
+use std::collections::BTreeSet;
+
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::payload::Verdict;
@@ -9,6 +11,7 @@ use crate::projection::bundle::Table;
 use crate::report::document::Chapter;
 use crate::session::chronicle::Chronicle;
 use crate::session::expiry::LogsFloor;
+use crate::view::report::course::is_tainted;
 use crate::view::report::made::counted;
 use crate::view::report::made::seqs;
 
@@ -25,7 +28,11 @@ struct Principle {
 }
 
 /// The checklist.
-pub(super) fn chapter(state: &State, chronicle: &Chronicle, logs: LogsFloor) -> Chapter {
+pub(super) fn chapter(
+    state: &State,
+    chronicle: &Chronicle,
+    logs: (LogsFloor, Option<u64>),
+) -> Chapter {
     let mut part = Chapter::new(
         "alcoa",
         "ALCOA++, a checklist",
@@ -55,7 +62,11 @@ pub(super) fn chapter(state: &State, chronicle: &Chronicle, logs: LogsFloor) -> 
     part
 }
 
-fn principles(state: &State, chronicle: &Chronicle, logs: LogsFloor) -> Vec<Principle> {
+fn principles(
+    state: &State,
+    chronicle: &Chronicle,
+    logs: (LogsFloor, Option<u64>),
+) -> Vec<Principle> {
     vec![
         attributable(state, chronicle),
         Principle {
@@ -106,20 +117,29 @@ fn attributable(state: &State, chronicle: &Chronicle) -> Principle {
     let by_unknown: u64 = unknown.iter().map(|(_, tally)| tally.count).sum();
     let humans = state.keyring.keys.values().filter(|of| of.human).count() as u64;
     let entries: u64 = chronicle.authors.values().map(|tally| tally.count).sum();
+    let signed = chronicle.authors.iter();
+    let signed = signed.filter(|((key, _), tally)| is_tainted(state, key, tally.last_seq));
+    let tainted: BTreeSet<_> = signed.map(|((key, _), _)| key).collect();
+    let tainted = tainted.len() as u64;
     Principle {
         asks: "each record names who made it",
         events: unknown.iter().map(|(_, tally)| tally.first_seq).collect(),
         name: "Attributable",
         shows: format!(
-            "{} of {} signed by a key with a named holder; {}",
+            "{} of {} signed by a key with a named holder; {}; {}",
             entries.saturating_sub(by_unknown),
             counted(entries, "entry is", "entries are"),
-            counted(humans, "key is of a person", "keys are of people")
+            counted(humans, "key is of a person", "keys are of people"),
+            counted(
+                tainted,
+                "key is compromised: who signed with it since is not known",
+                "keys are compromised: who signed with them since is not known"
+            )
         ),
-        verdict: if by_unknown == 0 {
-            Verdict::Pass
-        } else {
-            Verdict::Fail
+        verdict: match (by_unknown, tainted) {
+            (0, 0) => Verdict::Pass,
+            (0, _) => Verdict::Inconclusive,
+            _ => Verdict::Fail,
         },
     }
 }
@@ -188,7 +208,7 @@ fn complete(chronicle: &Chronicle) -> Principle {
         events: seqs(chronicle.of(Kind::DataIngested)),
         name: "Complete",
         shows: format!(
-            "{} read from files, {left} of them left out; {}. That a file was all there was is not proven.",
+            "{} read from files, {left} of them left out; {}. That a file was all there was is not proven, and rows that came otherwise are not counted.",
             counted(read, "row was", "rows were"),
             counted(
                 missed,
@@ -222,22 +242,19 @@ fn consistent(chronicle: &Chronicle) -> Principle {
     }
 }
 
-fn enduring(logs: LogsFloor) -> Principle {
-    let (shows, verdict, said) = match logs {
+fn enduring((logs, said): (LogsFloor, Option<u64>)) -> Principle {
+    let (shows, verdict) = match logs {
         LogsFloor::Unsaid => (
             "nobody set how long class logs is kept: clover retain set logs".to_owned(),
             Verdict::NotChecked,
-            None,
         ),
-        LogsFloor::Below(days, seq) => (
+        LogsFloor::Below(days, _) => (
             format!("class logs is kept for {days} days, below six months"),
             Verdict::Fail,
-            Some(seq),
         ),
         LogsFloor::Kept => (
             "class logs is kept for six months or more; media are outside of a ledger".to_owned(),
             Verdict::Pass,
-            None,
         ),
     };
     Principle {
@@ -273,7 +290,11 @@ fn traceable(chronicle: &Chronicle) -> Principle {
                 "plans were amended or left, patches withdrawn, or releases taken back"
             )
         ),
+        verdict: if found.is_empty() {
+            Verdict::NotChecked
+        } else {
+            Verdict::Pass
+        },
         events: found,
-        verdict: Verdict::Pass,
     }
 }

@@ -19,7 +19,6 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
 use crate::session::expiry;
-use crate::session::expiry::LogsFloor;
 use crate::view::report::independence;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
@@ -105,17 +104,15 @@ pub(super) fn of(
     Ok(match kind {
         ReportKind::Iso23894 => vec![risks(source, experiment, chronicle)],
         ReportKind::Part11 => {
-            let now = source.state.keyring.recorded_at;
-            let logs = match now {
-                Some(now) => expiry::list(source.ledger, source.state, now)?.logs,
-                None => LogsFloor::Unsaid,
-            };
+            let (classes, logs) = expiry::retained(source.ledger, source.state)?;
+            let said = classes.iter().find(|of| of.class == expiry::LOGS);
+            let logs = (logs, said.map(|of| of.seq));
             vec![principles::chapter(source.state, chronicle, logs)]
         }
         ReportKind::Pccp => vec![families(chronicle)],
         ReportKind::Sr262 => vec![inventory(source, chronicle)],
         ReportKind::Tevv => vec![
-            independence::chapter(source.state, chronicle),
+            independence::chapter(source.state, chronicle, whole),
             versions::chapter(whole),
         ],
         _ => Vec::new(),

@@ -101,7 +101,7 @@ pub(super) fn chapters(
         "For each criterion, the entries of its kinds in the range, and how many of them were drawn. REPORT.md says how to draw the same again.",
     );
     let whose = match &terms.seed {
-        Some(word) => format!("{word} (the reader's)"),
+        Some(word) => format!("{word} (as it was given with --seed)"),
         None => format!("{seed} (the root of the log: for a seed of your own, --seed WORD)"),
     };
     part.fact(Vec::new(), "seed", "Seed of the draw", Cell::text(whose));

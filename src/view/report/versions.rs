@@ -57,7 +57,7 @@ pub(super) fn chapter(chronicle: &Chronicle) -> Chapter {
     let mut part = Chapter::new(
         "versions",
         "Tests of each version",
-        "What was tested while a version was the newest of its experiment. The last column has the command that prints all of it.",
+        "What was tested while a version was the newest of its experiment, from the first entry on, whatever the range begins with. The last column has the command that prints all of it.",
     );
     let columns = [
         ("version", "version"),

@@ -130,6 +130,16 @@ fn a_bundle_is_checked_as_one_file_and_as_a_folder() {
     let path = desk.at.join("signed").join(&published);
     let theirs = std::fs::read_to_string(&path).unwrap();
     assert_eq!(own.trim_end(), theirs.trim_end());
+    let other = desk.at.join("signed/reports/published-other.json");
+    std::fs::rename(&path, &other).unwrap();
+    let contents = read(&desk.at.join("signed"), "bundle.json");
+    let renamed = contents.replace(&format!("published-{id}.json"), "published-other.json");
+    write(&desk.at.join("signed"), "bundle.json", &renamed);
+    resum(&desk.at.join("signed"));
+    let (ours, _) = both(&mut desk, "signed", 3);
+    assert_eq!(ours, ["bundle"], "{ours:?}");
+    std::fs::rename(&other, &path).unwrap();
+    write(&desk.at.join("signed"), "bundle.json", &contents);
     std::fs::write(&path, theirs.replacen("accepted", "rejected", 1)).unwrap();
     resum(&desk.at.join("signed"));
     let (ours, _) = both(&mut desk, "signed", 3);
