@@ -142,7 +142,8 @@ fn imports_of(text: &str, folders: &BTreeSet<&str>) -> Vec<String> {
             continue;
         }
         let end = if rest.starts_with('(') { ')' } else { '\n' };
-        let (names, _) = rest.split_once(end).unwrap();
+        // The next statement may follow at once.
+        let names = rest.split(end).next().unwrap_or(rest);
         let names = names.split(|c: char| !c.is_alphanumeric() && c != '_');
         let named = names.filter(|name| !name.is_empty());
         imports.extend(named.map(|name| format!("{folder}/{name}")));
