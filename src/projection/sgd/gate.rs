@@ -96,13 +96,12 @@ pub fn agreement(run: &SgdRun, prompt: Digest, unit: &ItemId) -> Option<Micro> {
     let (mut sum, mut count) = (0_i64, 0_i64);
     for (row, scores) in own {
         let n = i64::try_from(scores.len()).ok()?;
-        let distance = match n {
-            0 => none,
-            _ => {
-                let total: i64 = scores.iter().map(|z| z.value()).sum();
-                let target = row.target_micro.value().checked_mul(n)?;
-                halved(total.checked_sub(target)?.checked_abs()?, n)?
-            }
+        let distance = if n == 0 {
+            none
+        } else {
+            let total: i64 = scores.iter().map(|z| z.value()).sum();
+            let target = row.target_micro.value().checked_mul(n)?;
+            halved(total.checked_sub(target)?.checked_abs()?, n)?
         };
         sum += distance.min(ONE);
         count += 1;

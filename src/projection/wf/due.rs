@@ -75,7 +75,7 @@ impl WfCandidate {
 
     /// Its score in millionths.
     pub fn score(&self) -> Option<i64> {
-        self.scored.as_ref()?.score_micro.map(|of| of.value())
+        self.scored.as_ref()?.score_micro.map(Micro::value)
     }
 
     fn passes(&self) -> bool {

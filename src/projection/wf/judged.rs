@@ -295,7 +295,7 @@ pub(super) fn check_scored(run: &WfRun, said: &WfScored) -> RuleAnswer {
     let verifier: Verifier = read("a verifier", run.said.verifier.as_str())?;
     let again = score(&verifier, run.said.items.len(), feedback);
     let words = |of: Option<i64>| of.map_or_else(|| "none".to_owned(), |of| of.to_string());
-    let found = said.score_micro.map(|of| of.value());
+    let found = said.score_micro.map(Micro::value);
     ensure!(found == again, words(again), words(found));
     let hard = feedback.flags.iter().all(|flag| flag.ok || !flag.hard);
     let theta = run.said.terms.theta_micro.value();

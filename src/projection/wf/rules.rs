@@ -305,7 +305,7 @@ fn check_closed(run: &WfRun, said: &WfIterationClosed) -> RuleAnswer {
         format!(
             "turn {}, best {:?}, added {}, rejected {}, left {} calls {} tokens {} usd_micro, touched {} {} {} {}",
             of.iteration,
-            of.best_micro.map(|best| best.value()),
+            of.best_micro.map(clover_num::Micro::value),
             of.added,
             of.rejected,
             of.left.calls,

@@ -56,7 +56,10 @@ pub(super) fn check(run: &WfRun, said: &WfExecuted) -> RuleAnswer {
     let is_same = trace.output == said.output;
     ensure!(is_same, "the output of the trace", "another");
     let crash = trace.crash.as_ref().map(|of| of.reason.as_str());
-    let is_same = crash == said.crash.map(|of| of.as_str());
+    let is_same = crash
+        == said
+            .crash
+            .map(clover_event::payload::repair::WfCrash::as_str);
     ensure!(is_same, "the end of the trace", "another");
     let calls = trace.steps.iter();
     let calls = calls.filter_map(|step| Some((step, step.call.as_ref()?)));

@@ -346,12 +346,12 @@ impl<'b> SgdRunning<'b> {
                 vec![verdict::leaked()]
             }
             (_, Err(error)) => return Err(error),
-            (PatchVerdict::Valid(_), Ok(_)) => {
+            (PatchVerdict::Valid(_), Ok(())) => {
                 self.scored(ports, SgdPart::Val)?;
                 return Ok(true);
             }
-            (PatchVerdict::Waits, Ok(_)) => return Ok(false),
-            (PatchVerdict::Broken(violations), Ok(_)) => violations,
+            (PatchVerdict::Waits, Ok(())) => return Ok(false),
+            (PatchVerdict::Broken(violations), Ok(())) => violations,
         };
         let said = SgdPatchRejected {
             attempt: standing.attempt,

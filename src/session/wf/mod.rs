@@ -172,13 +172,12 @@ impl RepairBench {
         };
         let kind = first.kind();
         let experiment = self.run()?.experiment.clone();
-        let signer = match self.signers.get(&kind) {
-            Some(signer) => Arc::clone(signer),
-            None => {
-                let signer = ports.signer(self.ledger.state(), need(kind))?;
-                self.signers.insert(kind, Arc::clone(&signer));
-                signer
-            }
+        let signer = if let Some(signer) = self.signers.get(&kind) {
+            Arc::clone(signer)
+        } else {
+            let signer = ports.signer(self.ledger.state(), need(kind))?;
+            self.signers.insert(kind, Arc::clone(&signer));
+            signer
         };
         let commands = payloads.into_iter();
         let commands = commands.map(|payload| Command::new(payload, Some(experiment.clone())));

@@ -124,7 +124,12 @@ pub fn plan(
     if runs.by_id.contains_key(&request.run) {
         return Err(RepairError::Taken(request.run.clone()).into());
     }
-    let lines: String = request.set.items.iter().map(|of| of.input_line()).collect();
+    let lines: String = request
+        .set
+        .items
+        .iter()
+        .map(clover_flow::item::Item::input_line)
+        .collect();
     let inputs = lines.into_bytes();
     let (executor, executor_model) = match &request.executor {
         RequestedExecutor::Simulator(seed) => (WfExecutor::Simulator, format!("{SIMULATOR}{seed}")),

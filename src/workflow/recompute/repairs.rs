@@ -24,6 +24,7 @@ use crate::wf::plan::RepairPlan;
 use crate::wf::truth;
 use crate::wf::verifier;
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn uncalled(unmet: Unmet) -> RecomputeError {
     RecomputeError::Uncalled(format!(
         "expected {}, found {}",

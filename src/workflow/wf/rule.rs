@@ -168,7 +168,11 @@ fn check_pair(run: &WfRun, said: &EditPairRecorded) -> RuleAnswer {
         .map(|of| of.id.as_str())
         .filter(|id| *id != blamed)
         .collect();
-    let found: Vec<&str> = said.eligible.iter().map(|of| of.as_str()).collect();
+    let found: Vec<&str> = said
+        .eligible
+        .iter()
+        .map(clover_event::id::Text::as_str)
+        .collect();
     let expected = format!("the other steps that ask a model: {}", others.join(", "));
     ensure!(found == others, expected, found.join(", "));
     check_arm((run, &plan), said, &said.targeted)?;

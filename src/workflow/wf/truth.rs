@@ -68,7 +68,7 @@ pub fn worth(set: &TaskSet, outcomes: &[Vec<RunOutcome>]) -> Vec<Micro> {
 /// The mean of numbers in millionths, rounded down; `None` of none.
 pub fn mean(of: &[Micro]) -> Option<i64> {
     let sum: i64 = of.iter().map(|of| of.value()).sum();
-    sum.checked_div(of.len() as i64)
+    sum.checked_div(i64::try_from(of.len()).ok()?)
 }
 
 /// What each candidate is worth on average, by id.

@@ -19,13 +19,14 @@ use crate::support::samples::Story;
 use crate::support::tuned;
 
 /// Verbs that no ledger here answers: they refuse alike then and now.
-const SILENT: [&str; 17] = [
+const SILENT: [&str; 18] = [
     "exposure list",
     "gate show",
     "generator show",
     "judge compare",
     "prereg diff",
     "prereg show",
+    "repair measure",
     "repair show",
     "report erasure",
     "report gate",
