@@ -101,7 +101,26 @@ fn semicolons_commas_and_days_as_people_write_them_are_named_with_what_mends_the
     let guide = desk
         .ok("guide --want best --have scores,labels --scores semi.csv")
         .out;
-    let part = "> comma.csv && clover import csv comma.csv --map judge_score=score";
+    let part = "> scores-comma.csv && clover import csv scores-comma.csv --map judge_score=score";
+    assert!(guide.contains(part), "{guide}");
+    // Labels have a file of their own, made in the step that splits it by prompt.
+    let labels = lines("id;model;human", |at, policy| format!("p{at};{policy};1"));
+    desk.file("semi-labels.csv", &labels);
+    let guide = desk
+        .ok("guide --want best --have scores,labels --scores semi.csv --labels semi-labels.csv")
+        .out;
+    for part in [
+        "semi-labels.csv > labels-comma.csv && awk -F, ",
+        "{ k = $1 } ",
+        "\nclover import labels calib.csv --map ",
+        "\nclover import labels probes.csv --map ",
+    ] {
+        assert!(guide.contains(part), "{part}: {guide}");
+    }
+    let guide = desk
+        .ok("guide --want gate --have scores --scores semi.csv")
+        .out;
+    let part = "> scores-comma.csv && clover gate observe m-1 --all --from scores-comma.csv";
     assert!(guide.contains(part), "{guide}");
     let commas = lines("id,model,points", |at, policy| {
         format!("p{at},{policy},\"0,{}\"", 10 + at)
