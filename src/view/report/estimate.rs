@@ -122,7 +122,8 @@ fn rest(chronicle: &Chronicle) -> Vec<String> {
 
 /// The newest values of each judge and environment, and why some have no answer.
 pub(super) fn newest(part: &mut Chapter, all: &[AnsweredValues]) {
-    let tables = all.iter().map(values::newest_table).collect();
+    let valued = all.iter().filter(|of| !of.newest.by_policy.is_empty());
+    let tables = valued.map(values::newest_table).collect();
     put(
         part,
         tables,

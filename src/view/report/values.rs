@@ -76,6 +76,22 @@ pub fn newest(chronicle: &Chronicle) -> Vec<NewestValues> {
     all.into_iter().map(|(_, newest)| newest).collect()
 }
 
+/// The newest differences of a judge and an environment of which no value is on record, those of each pair alone.
+pub fn compared_alone(chronicle: &Chronicle) -> Vec<Vec<ContrastRecorded>> {
+    let valued = newest(chronicle);
+    let mut all: BTreeMap<(JudgeId, Option<EnvironmentScope>), Vec<ContrastRecorded>> =
+        BTreeMap::new();
+    for (_, said) in recorded_differences(chronicle, true) {
+        let of = (said.terms.judge.clone(), said.terms.environment.clone());
+        let is_of =
+            |known: &NewestValues| (&known.terms.judge, &known.terms.environment) == (&of.0, &of.1);
+        if !valued.iter().any(is_of) {
+            all.entry(of).or_default().push(said);
+        }
+    }
+    all.into_values().collect()
+}
+
 impl AnsweredValues {
     /// What `clover estimate` says, or that nothing may be claimed.
     pub fn answer(&self) -> String {

@@ -112,11 +112,12 @@ fn semicolons_commas_and_days_as_people_write_them_are_named_with_what_mends_the
     for part in [
         "semi-labels.csv > labels-comma.csv && awk -F, ",
         "{ k = $1 } ",
-        "\nclover import labels calib.csv --map ",
-        "\nclover import labels probes.csv --map ",
+        "clover import labels calib.csv --map ",
+        "clover import labels probes.csv --map ",
     ] {
         assert!(guide.contains(part), "{part}: {guide}");
     }
+    assert!(!guide.contains("&& clover import labels"), "{guide}");
     let guide = desk
         .ok("guide --want gate --have scores --scores semi.csv")
         .out;
