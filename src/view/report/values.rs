@@ -46,7 +46,7 @@ pub struct NewestValues {
 pub struct AnsweredValues {
     /// What is on record.
     pub newest: NewestValues,
-    /// What `clover estimate` says of it, or why it says nothing.
+    /// What `clover estimate` says of it, or `clover compare` where no value is on record; or why it says nothing.
     pub said: Result<SaidValues, String>,
 }
 
@@ -93,10 +93,13 @@ pub fn compared_alone(chronicle: &Chronicle) -> Vec<Vec<ContrastRecorded>> {
 }
 
 impl AnsweredValues {
-    /// What `clover estimate` says, or that nothing may be claimed.
+    /// What is said, or that nothing may be claimed.
     pub fn answer(&self) -> String {
         match &self.said {
             Ok(said) => said.answer.answer.text.clone(),
+            Err(why) if self.newest.by_policy.is_empty() => {
+                format!("Nothing of the differences on record may be claimed: {why}.")
+            }
             Err(why) => format!("Nothing of the values on record may be claimed: {why}."),
         }
     }

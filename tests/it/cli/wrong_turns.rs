@@ -217,6 +217,10 @@ fn an_order_that_is_compared_again_after_labels_of_a_third_policy_is_exploratory
         "{}",
         again.out
     );
+    // After a comparison alone the report says what was compared.
+    desk.ok("report estimate -o compared.md");
+    let report = std::fs::read_to_string(desk.at.join("compared.md")).unwrap();
+    assert!(!report.contains("no answer"), "{report}");
     desk.ok("import labels third.csv --design calib");
     let ran = desk.run("compare alpha delta --judge judge");
     assert!(
@@ -235,6 +239,17 @@ fn an_order_that_is_compared_again_after_labels_of_a_third_policy_is_exploratory
     let report = std::fs::read_to_string(desk.at.join("values.md")).unwrap();
     assert!(report.contains("exploratory"), "{report}");
     desk.ok("verify");
+}
+
+#[test]
+fn scores_of_rows_whose_labels_can_be_read_are_said_to_come_late() {
+    let mut desk = of_three();
+    let ran = desk.ok("import csv scores.csv --judge third");
+    let said = ran.err.replace('\n', " ");
+    assert!(said.contains("count in no value"), "{said}");
+    let ran = desk.run("compare alpha delta --judge third");
+    let said = ran.err.replace('\n', " ");
+    assert!(!said.contains("no policy alpha"), "{said}");
 }
 
 #[test]
