@@ -11,6 +11,7 @@ use crate::cli::record;
 use crate::cli::rubric;
 use crate::cli::submit;
 use crate::event::id::Text;
+use crate::event::payload::deployment::GuardrailChecked;
 use crate::event::payload::deployment::LiveEvidence;
 use crate::ground::shell;
 use crate::session::deploy::activation;
@@ -211,5 +212,11 @@ fn status(ctx: &mut Ctx<'_>, args: &DeployStatusArgs) -> Result<View, CliError> 
     let (_, ledger, view) = home::view(ctx)?;
     let wanted = args.experiment.as_deref().map(record::experiment_id);
     let wanted = wanted.transpose()?;
-    Ok(views::status(view.state(&ledger), wanted.as_ref()))
+    views::status(view.state(&ledger), wanted.as_ref(), |seq| {
+        let entry = ledger.entry(seq)?;
+        Ok(entry.and_then(|entry| {
+            let said: Option<&GuardrailChecked> = entry.event.payload.said();
+            said.map(|said| said.verdicts)
+        }))
+    })
 }

@@ -42,6 +42,7 @@ use crate::view::estimate::Estimates;
 use crate::view::estimate::charts;
 use crate::view::estimate::charts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::values;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
@@ -429,10 +430,8 @@ fn named(found: &Found, names: &[String]) -> Result<Vec<usize>, CliError> {
     let mut places = Vec::with_capacity(names.len());
     for name in names {
         let place = found.gathered.policy(name).ok_or_else(|| {
-            let known = found.analysis.policies.iter().map(|of| of.name.as_str());
-            let known = known.collect::<Vec<_>>().join(", ");
-            let message = format!("no policy {name}; there are {known}");
-            CliError::not_found(message, "clover estimate")
+            let missing = values::missing_policy(&found.gathered, name);
+            CliError::not_found(missing, "clover estimate")
         })?;
         places.push(place);
     }

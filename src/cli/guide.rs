@@ -209,8 +209,8 @@ fn have(text: &str) -> Result<Vec<GuideData>, String> {
     text.split(',').map(GuideData::from_str).collect()
 }
 
-/// A file or folder that a person names, with what can be read of it: it need not be there yet.
-fn read(ctx: &mut Ctx<'_>, path: &str) -> GivenRows {
+/// A file or folder that a person names for an end, with what can be read of it: it need not be there yet.
+fn read(ctx: &mut Ctx<'_>, path: &str, end: &str) -> GivenRows {
     let paths = intake_files::unfolded(ctx, &[PathBuf::from(path)]).unwrap_or_default();
     let is_there = |path: &PathBuf| ambient::is_file(&ctx.path(path));
     let paths: Vec<_> = paths.into_iter().filter(is_there).collect();
@@ -218,7 +218,7 @@ fn read(ctx: &mut Ctx<'_>, path: &str) -> GivenRows {
         let bytes = ctx.read(&path).ok()?;
         Some((path, bytes))
     });
-    GivenRows::of(path, files.collect())
+    GivenRows::of(path, files.collect()).written_to(format!("{end}-comma.csv"))
 }
 
 /// How many rows of the scores, or of the texts where none is scored yet, have a label in a file of their own.
@@ -326,10 +326,19 @@ fn asked(ctx: &mut Ctx<'_>, mut args: Args) -> Result<Args, CliError> {
 
 /// The case that the answers make, with what can be read of the files that they name.
 fn case(ctx: &mut Ctx<'_>, args: Args) -> Result<GuideCase, CliError> {
-    let scores: Vec<_> = args.scores.iter().map(|path| read(ctx, path)).collect();
-    let labels = args.labels.as_ref().map(|path| read(ctx, path));
-    let probes = args.probes.as_ref().map(|path| read(ctx, path));
-    let texts = read(ctx, args.texts.as_deref().unwrap_or("rows"));
+    let scores = args.scores.iter().enumerate().map(|(at, path)| {
+        let end = match at {
+            0 => "scores".to_owned(),
+            _ => format!("scores-{}", at + 1),
+        };
+        read(ctx, path, &end)
+    });
+    let scores: Vec<_> = scores.collect();
+    let labels = args.labels.as_ref();
+    let labels = labels.map(|path| read(ctx, path, "labels"));
+    let probes = args.probes.as_ref();
+    let probes = probes.map(|path| read(ctx, path, "probes"));
+    let texts = read(ctx, args.texts.as_deref().unwrap_or("rows"), "texts");
     let recorded = on_record(ctx, args.experiment.as_deref());
     let (experiment, judged) = match recorded {
         Some((experiment, judged)) => (Some(experiment), judged),

@@ -257,6 +257,11 @@ fn take(
     let scored = each().filter(|(_, plan)| plan.score == Presence::New);
     let new = (labelled.map(|(row, _)| row), scored.map(|(row, _)| row));
     intake_draw::warn_beyond(ctx, &ledger, &request, new);
+    if common.labels.is_none() {
+        let scored = each().filter(|(_, plan)| plan.score == Presence::New);
+        let policies = scored.map(|(row, _)| &row.policy);
+        intake_draw::warn_late(ctx, ledger.state(), &request.ask.experiment, policies);
+    }
     if common.dry_run {
         let mut answer = view::rehearsed(&files, &plans);
         conflicts(ctx, (&files, &plans), &mut answer);

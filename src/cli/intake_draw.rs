@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::cli::ctx::Ctx;
+use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::label::LabelPurpose;
 use crate::event::payload::label::row_of_draw;
 use crate::ledger::Ledger;
+use crate::ledger::State;
 use crate::projection::audits::probes::Probes;
 use crate::projection::designs::Designs;
+use crate::projection::timely::TimelyRows;
 use crate::session::intake::IntakeRequest;
+use crate::view::judge_ask::late_rows;
 use crate::workflow::estimate::shape;
 use crate::workflow::import::ImportRow;
 
@@ -64,5 +68,19 @@ pub(super) fn warn_beyond<'a>(
                 rows as f64 * rate
             ));
         }
+    }
+}
+
+/// Says of how many rows the scores come late: a label of their policy can be read already.
+pub(super) fn warn_late<'a>(
+    ctx: &mut Ctx<'_>,
+    state: &State,
+    experiment: &ExperimentId,
+    scored: impl Iterator<Item = &'a PolicyId>,
+) {
+    let of = state.fold::<TimelyRows>().by_experiment.get(experiment);
+    let late = scored.filter(|policy| of.is_some_and(|of| of.is_late_now(policy)));
+    if let Some(words) = late_rows(late.count() as u64) {
+        ctx.warn(words);
     }
 }

@@ -208,14 +208,12 @@ impl FileColumns {
         })
     }
 
-    /// Where the prompt of a line stands: of a table with quotes it cannot be told from the commas.
+    /// Where the prompt of a line stands: by its name, else by its text.
     pub(super) fn prompt(&self, bytes: &[u8]) -> Option<PromptPlace> {
-        let mapped = self.map.iter().find(|(field, _)| *field == row::PROMPT_ID);
-        let column = match mapped {
-            Some((_, column)) => column.as_str(),
-            None if self.has(row::PROMPT_ID) => row::PROMPT_ID,
-            None => return None,
-        };
+        let fields = [row::PROMPT_ID, row::PROMPT];
+        let field = fields.into_iter().find(|field| self.has(field))?;
+        let mapped = self.map.iter().find(|(of, _)| *of == field);
+        let column = mapped.map_or(field, |(_, column)| column.as_str());
         if self.form != FileForm::Csv {
             let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
             let name = column.to_owned();
@@ -224,14 +222,15 @@ impl FileColumns {
                 .all(is_plain)
                 .then_some(PromptPlace::Member(name));
         }
-        if bytes.contains(&b'"') {
-            return None;
-        }
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let names = names(self.form, text.trim_end_matches('\r'));
         let at = names.iter().position(|name| name == column)?;
-        Some(PromptPlace::Column(at + 1))
+        Some(if bytes.contains(&b'"') {
+            PromptPlace::Quoted(at + 1)
+        } else {
+            PromptPlace::Column(at + 1)
+        })
     }
 
     /// A filter of `jq` that gives each field its own name.

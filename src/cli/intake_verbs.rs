@@ -299,16 +299,18 @@ pub(super) struct GivenRows {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// What stands between the values of the one file, where that is no comma.
     separator: Option<char>,
+    /// The file that a command writes with commas.
+    with_commas: String,
 }
 
 /// The file of a table once it has commas.
 const WITH_COMMAS: &str = "comma.csv";
 
-/// The command that writes a table with commas.
-fn with_commas(file: &str, separator: char) -> String {
+/// The command that writes a table with commas into another file.
+fn with_commas(file: &str, separator: char, written: &str) -> String {
     let by = if separator == '\t' { r"\t" } else { ";" };
     format!(
-        "python3 -c 'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"), delimiter=\"{by}\"))' {file} > {WITH_COMMAS}"
+        "python3 -c 'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"), delimiter=\"{by}\"))' {file} > {written}"
     )
 }
 
@@ -325,6 +327,15 @@ impl GivenRows {
             given: given.to_owned(),
             files,
             separator,
+            with_commas: WITH_COMMAS.to_owned(),
+        }
+    }
+
+    /// The same with a file of its own for the table with commas, so that two of a script do not overwrite each other.
+    pub(super) fn written_to(self, name: String) -> Self {
+        Self {
+            with_commas: name,
+            ..self
         }
     }
 
@@ -379,8 +390,9 @@ impl GivenRows {
         };
         let mut file = GuideFile::unread(unread, &self.given);
         if let Some(by) = self.separator {
-            file.before = format!("{} && ", with_commas(&file.file, by));
-            WITH_COMMAS.clone_into(&mut file.file);
+            let written = &self.with_commas;
+            file.before = format!("{} && ", with_commas(&file.file, by, written));
+            file.file.clone_from(written);
         }
         let Some((path, bytes)) = self.files.first() else {
             return file;

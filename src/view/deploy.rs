@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::Text;
+use crate::event::payload::Verdict;
 use crate::event::payload::deployment::GuardrailChecked;
 use crate::event::payload::deployment::GuardrailVerdicts;
 use crate::event::payload::deployment::Versions;
@@ -122,8 +123,35 @@ fn row(
     }
 }
 
-/// What runs, and what ran before; of one experiment where it is named.
-pub fn status(state: &State, wanted: Option<&ExperimentId>) -> View {
+/// How guardrails stand, in words: that they held is said where each holds, and else which was not decided.
+fn standing(said: GuardrailVerdicts) -> String {
+    let names = |wanted: Verdict| {
+        let all = said.each().into_iter();
+        let of = all.filter(|(_, verdict)| *verdict == wanted);
+        let names: Vec<_> = of.map(|(name, _)| name).collect();
+        (!names.is_empty()).then(|| format!("{} {}", word(&wanted), names.join(" ")))
+    };
+    if said.is_breach() {
+        return "breach".to_owned();
+    }
+    let open = [Verdict::Inconclusive, Verdict::NotChecked];
+    let open: Vec<_> = open.into_iter().filter_map(names).collect();
+    if open.is_empty() {
+        "held".to_owned()
+    } else {
+        open.join(", ")
+    }
+}
+
+/// What runs, and what ran before; of one experiment where it is named. `read` gives what the check at a position said.
+///
+/// # Errors
+/// What `read` returns.
+pub fn status<E>(
+    state: &State,
+    wanted: Option<&ExperimentId>,
+    read: impl Fn(u64) -> Result<Option<GuardrailVerdicts>, E>,
+) -> Result<View, E> {
     let all = state.fold::<Deployments>().by_experiment.iter();
     let all = all.filter(|(id, _)| wanted.is_none_or(|wanted| wanted == *id));
     let deployments = all.flat_map(|(id, of)| {
@@ -135,7 +163,8 @@ pub fn status(state: &State, wanted: Option<&ExperimentId>) -> View {
     };
     let rows = facts.deployments.iter().map(|of| {
         let versions = &of.versions;
-        vec![
+        let said = of.checked.map(|of| read(of.seq)).transpose()?.flatten();
+        Ok::<_, E>(vec![
             format!("{}@{}", of.experiment, versions.rubric_version),
             match (of.rolled_back, of.running) {
                 (Some(seq), _) => format!("rolled back, seq {seq}"),
@@ -147,11 +176,16 @@ pub fn status(state: &State, wanted: Option<&ExperimentId>) -> View {
             versions.model.as_str().to_owned(),
             versions.calibrator.short().to_string(),
             of.checked.map_or(String::new(), |of| {
-                let held = if of.breach { "breach" } else { "held" };
+                let held = match said {
+                    Some(said) => standing(said),
+                    None if of.breach => "breach".to_owned(),
+                    None => "no breach".to_owned(),
+                };
                 format!("{held}, seq {}", of.seq)
             }),
-        ]
+        ])
     });
+    let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
     let head = [
         "version",
         "standing",
@@ -163,5 +197,5 @@ pub fn status(state: &State, wanted: Option<&ExperimentId>) -> View {
     ];
     let mut view = View::of(&facts);
     view.table(&head, rows);
-    view
+    Ok(view)
 }

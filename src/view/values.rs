@@ -20,6 +20,7 @@ use crate::workflow::analyze::Calibration;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::dataset::PromptGap;
 use crate::workflow::analyze::dataset::PromptGaps;
+use crate::workflow::estimate::rows::Gathered;
 use crate::workflow::estimate::shares::ChosenLabels;
 
 /// Low and high end of an interval, in label units.
@@ -144,6 +145,17 @@ pub fn scored_late(policy: &str, rows: u64) -> String {
         rows => (format!("{rows} rows"), "were", "they do"),
     };
     format!("{rows} of {policy} {verb} scored after its labels could be read: {pronoun} not count.")
+}
+
+/// What is said of a policy of which no row counts: that its rows came late, or that there is none.
+pub fn missing_policy(gathered: &Gathered, name: &str) -> String {
+    let mut late = gathered.late.iter();
+    if let Some((_, rows)) = late.find(|(of, _)| of.as_str() == name) {
+        return scored_late(name, *rows);
+    }
+    let known = gathered.dataset.policies.iter().map(|of| of.name.as_str());
+    let known = known.collect::<Vec<_>>().join(", ");
+    format!("no policy {name}; there are {known}")
 }
 
 /// What is said of a policy whose labels are not as many as were drawn.

@@ -1,11 +1,14 @@
 //! What `clover estimate` says by the terms of a recorded estimate, for reports and extracts.
 
+use std::collections::BTreeMap;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::home;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
+use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimate::FamilyCorrection;
@@ -15,10 +18,14 @@ use crate::session::chronicle::Chronicle;
 use crate::session::estimates::Estimation;
 use crate::session::home::Home;
 use crate::stats::direct::ClusterWeights;
+use crate::view::estimate::Contrasts;
 use crate::view::estimate::Estimates;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::estimate::said::SaidValues;
+use crate::view::estimate::said::interval_of;
 use crate::view::report::values::AnsweredValues;
 use crate::view::report::values::NewestValues;
+use crate::view::report::values::compared_alone;
 use crate::view::report::values::newest;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::form::Form;
@@ -106,4 +113,85 @@ pub(in crate::cli) fn of_chronicle(
         all.push(AnsweredValues { newest: of, said });
     }
     Ok(all)
+}
+
+/// What `clover compare` says now of recorded differences of which no value is on record, a judge and an environment each.
+///
+/// # Errors
+/// [`CliError`] where the ledger cannot be opened.
+pub(in crate::cli) fn of_compared(
+    ctx: &mut Ctx<'_>,
+    experiment: &ExperimentId,
+    chronicle: &Chronicle,
+) -> Result<Vec<AnsweredValues>, CliError> {
+    let mut all = Vec::new();
+    for recorded in compared_alone(chronicle) {
+        let Some(last) = recorded.last() else {
+            continue;
+        };
+        let opened = home::open_to_read(ctx)?;
+        let pairs = recorded.iter();
+        let policies: Vec<PolicyId> = pairs
+            .flat_map(|of| [of.first.clone(), of.second.clone()])
+            .collect();
+        let of = (&last.terms, policies.as_slice());
+        let said = by_recorded(opened, experiment, of, ctx.as_of, |shown| {
+            ordered(shown, &recorded)
+        });
+        all.push(AnsweredValues {
+            newest: NewestValues {
+                by_policy: BTreeMap::new(),
+                terms: last.terms.clone(),
+            },
+            said: said
+                .and_then(|said| said)
+                .map_err(|error| error.to_string()),
+        });
+    }
+    Ok(all)
+}
+
+/// The order that `clover compare` gives, as one family like the recorded differences.
+fn ordered(shown: &Estimates<'_>, recorded: &[ContrastRecorded]) -> Result<SaidValues, CliError> {
+    let places: Vec<usize> = shown.rows.iter().map(|(policy, _)| *policy).collect();
+    let correction = recorded.last().and_then(|of| of.correction);
+    let pairs = shown
+        .found
+        .contrasts(shown.experiment, &places, correction, Form::NEWEST)
+        .map_err(|error| estimate::refused(&error))?;
+    let numbers = |of: &ContrastRecorded| {
+        (
+            of.difference,
+            interval_of(of),
+            of.p,
+            of.p_adjusted,
+            of.reading,
+        )
+    };
+    let is_recorded = |pair: &ContrastRecorded| {
+        let names = (&pair.first, &pair.second);
+        let mut all = recorded.iter();
+        all.any(|of| (&of.first, &of.second) == names && numbers(of) == numbers(pair))
+    };
+    let is_same = pairs.iter().all(is_recorded);
+    let order = Contrasts {
+        found: shown.found,
+        places: &places,
+        pairs: &pairs,
+        experiment: shown.experiment,
+        basis: shown.basis,
+    };
+    let mut answer = order.answer(is_same);
+    if !is_same {
+        let other = " The rows now give other differences than those on record.";
+        answer.answer.text.push_str(other);
+    }
+    let shown = Estimates {
+        contrasts: &pairs,
+        ..*shown
+    };
+    Ok(SaidValues {
+        answer,
+        ..shown.said(|_| true)
+    })
 }

@@ -308,7 +308,8 @@ pub(super) fn of_estimates(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Result
     current::check(state, &id, "the command")?;
     let source = whole(ctx, &ledger, &at);
     let chronicle = source.chronicle(Some(&id))?;
-    let said = answered::of_chronicle(ctx, &id, &chronicle)?;
+    let mut said = answered::of_chronicle(ctx, &id, &chronicle)?;
+    said.extend(answered::of_compared(ctx, &id, &chronicle)?);
     let document = estimated::document(&source, &id, (&chronicle, &said))?;
     let command = format!("clover report estimate {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)

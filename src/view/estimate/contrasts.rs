@@ -173,6 +173,11 @@ impl Contrasts<'_> {
         missed.collect()
     }
 
+    /// The sentence that answers, and whether it may be claimed.
+    pub fn answer(&self, on_record: bool) -> BestPolicy {
+        self.facts(on_record).answer
+    }
+
     /// The view, and where it stands on record.
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
         let facts = self.facts(recorded.is_some());

@@ -147,6 +147,8 @@ pub struct GuideFile {
 pub enum PromptPlace {
     /// In this column, counted from 1, of values between commas of which none is in quotes.
     Column(usize),
+    /// In this column, counted from 1, of values between commas of which some are in quotes.
+    Quoted(usize),
     /// In the member of this name.
     Member(String),
 }

@@ -51,6 +51,8 @@ pub(super) fn part(labels: &GuideFile, name: &str) -> GuideFile {
         "csv"
     };
     GuideFile {
+        // The command that splits the file made it.
+        before: String::new(),
         file: format!("{name}.{ending}"),
         ..labels.clone()
     }
@@ -67,11 +69,18 @@ pub(super) fn command(labels: &GuideFile) -> String {
     };
     let by_lot = |option: &str, key: &str| {
         format!(
-            r#"awk {option}'BEGIN {{ srand(1) }} {header}{key}!(k in t) {{ t[k] = rand() < 0.1 }} {{ print > (t[k] ? "{test}" : "{fit}") }}' {}"#,
-            labels.file
+            r#"{}awk {option}'BEGIN {{ srand(1) }} {header}{key}!(k in t) {{ t[k] = rand() < 0.1 }} {{ print > (t[k] ? "{test}" : "{fit}") }}' {}"#,
+            labels.before, labels.file
         )
     };
     match &labels.prompt {
+        Some(PromptPlace::Quoted(at)) => {
+            let at = at - 1;
+            format!(
+                r#"{}python3 -c 'import csv, random, sys; random.seed(1); head, *rows = [row for row in csv.reader(open(sys.argv[1], encoding="utf-8-sig", newline="")) if row]; t = {{k: random.random() < 0.1 for k in sorted({{row[{at}] for row in rows}})}}; [csv.writer(open(to, "w", encoding="utf-8", newline="")).writerows([head] + [row for row in rows if t[row[{at}]] == test]) for to, test in (("{fit}", False), ("{test}", True))]' {}"#,
+                labels.before, labels.file
+            )
+        }
         Some(PromptPlace::Column(at)) => by_lot("-F, ", &format!("{{ k = ${at} }} ")),
         Some(PromptPlace::Member(name)) => by_lot(
             "",

@@ -407,10 +407,10 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
     } else {
         "Let the judge score both on those units; write unit, baseline and candidate to outcomes.csv, and give it that."
     };
-    let outcomes = outcomes.map_or("outcomes.csv", |of| of.file.as_str());
+    let (before, outcomes) = outcomes.map_or(("", "outcomes.csv"), |of| (&of.before, &of.file));
     path.seen(
         why,
-        format!("clover gate observe m-1 --all --from {outcomes}"),
+        format!("{before}clover gate observe m-1 --all --from {outcomes}"),
         Kind::GateObserved,
         1,
     );

@@ -32,14 +32,8 @@ pub fn document(
     (chronicle, all): (&Chronicle, &[AnsweredValues]),
 ) -> Result<Document, LedgerError> {
     let mut answers = values::answers(all).into_iter();
-    let answer = answers.next().unwrap_or_else(|| {
-        if chronicle.count(Kind::ContrastRecorded) > 0 {
-            "Differences are on record and no estimate is: no value may be claimed here, and clover compare answers for an order."
-        } else {
-            "No estimate is on record, so nothing may be claimed."
-        }
-        .to_owned()
-    });
+    let none = || "No estimate is on record, so nothing may be claimed.".to_owned();
+    let answer = answers.next().unwrap_or_else(none);
     let mut others: Vec<String> = answers.collect();
     others.extend(rest(chronicle));
     let head = DocumentHead {
@@ -122,7 +116,8 @@ fn rest(chronicle: &Chronicle) -> Vec<String> {
 
 /// The newest values of each judge and environment, and why some have no answer.
 pub(super) fn newest(part: &mut Chapter, all: &[AnsweredValues]) {
-    let tables = all.iter().map(values::newest_table).collect();
+    let valued = all.iter().filter(|of| !of.newest.by_policy.is_empty());
+    let tables = valued.map(values::newest_table).collect();
     put(
         part,
         tables,

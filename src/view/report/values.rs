@@ -46,7 +46,7 @@ pub struct NewestValues {
 pub struct AnsweredValues {
     /// What is on record.
     pub newest: NewestValues,
-    /// What `clover estimate` says of it, or why it says nothing.
+    /// What `clover estimate` says of it, or `clover compare` where no value is on record; or why it says nothing.
     pub said: Result<SaidValues, String>,
 }
 
@@ -76,11 +76,30 @@ pub fn newest(chronicle: &Chronicle) -> Vec<NewestValues> {
     all.into_iter().map(|(_, newest)| newest).collect()
 }
 
+/// The newest differences of a judge and an environment of which no value is on record, those of each pair alone.
+pub fn compared_alone(chronicle: &Chronicle) -> Vec<Vec<ContrastRecorded>> {
+    let valued = newest(chronicle);
+    let mut all: BTreeMap<(JudgeId, Option<EnvironmentScope>), Vec<ContrastRecorded>> =
+        BTreeMap::new();
+    for (_, said) in recorded_differences(chronicle, true) {
+        let of = (said.terms.judge.clone(), said.terms.environment.clone());
+        let is_of =
+            |known: &NewestValues| (&known.terms.judge, &known.terms.environment) == (&of.0, &of.1);
+        if !valued.iter().any(is_of) {
+            all.entry(of).or_default().push(said);
+        }
+    }
+    all.into_values().collect()
+}
+
 impl AnsweredValues {
-    /// What `clover estimate` says, or that nothing may be claimed.
+    /// What is said, or that nothing may be claimed.
     pub fn answer(&self) -> String {
         match &self.said {
             Ok(said) => said.answer.answer.text.clone(),
+            Err(why) if self.newest.by_policy.is_empty() => {
+                format!("Nothing of the differences on record may be claimed: {why}.")
+            }
             Err(why) => format!("Nothing of the values on record may be claimed: {why}."),
         }
     }

@@ -37,9 +37,7 @@ pub struct AuditsFacts {
     pub answer: Answer,
     /// What each audit says, policy by policy.
     pub audits: Vec<TransportTested>,
-    /// What tests of environments found, family by family; absent where the plan names none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(default))]
+    /// What tests of environments found, family by family; empty where the plan names none.
     pub environments: Vec<EnvironmentsTested>,
     /// Largest acceptable absolute mean residual, in millionths of a label unit; `null` where none was declared.
     pub margin_micro: Option<Micro>,

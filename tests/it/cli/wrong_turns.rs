@@ -101,7 +101,27 @@ fn semicolons_commas_and_days_as_people_write_them_are_named_with_what_mends_the
     let guide = desk
         .ok("guide --want best --have scores,labels --scores semi.csv")
         .out;
-    let part = "> comma.csv && clover import csv comma.csv --map judge_score=score";
+    let part = "> scores-comma.csv && clover import csv scores-comma.csv --map judge_score=score";
+    assert!(guide.contains(part), "{guide}");
+    // Labels have a file of their own, made in the step that splits it by prompt.
+    let labels = lines("id;model;human", |at, policy| format!("p{at};{policy};1"));
+    desk.file("semi-labels.csv", &labels);
+    let guide = desk
+        .ok("guide --want best --have scores,labels --scores semi.csv --labels semi-labels.csv")
+        .out;
+    for part in [
+        "semi-labels.csv > labels-comma.csv && awk -F, ",
+        "{ k = $1 } ",
+        "clover import labels calib.csv --map ",
+        "clover import labels probes.csv --map ",
+    ] {
+        assert!(guide.contains(part), "{part}: {guide}");
+    }
+    assert!(!guide.contains("&& clover import labels"), "{guide}");
+    let guide = desk
+        .ok("guide --want gate --have scores --scores semi.csv")
+        .out;
+    let part = "> scores-comma.csv && clover gate observe m-1 --all --from scores-comma.csv";
     assert!(guide.contains(part), "{guide}");
     let commas = lines("id,model,points", |at, policy| {
         format!("p{at},{policy},\"0,{}\"", 10 + at)
@@ -197,6 +217,10 @@ fn an_order_that_is_compared_again_after_labels_of_a_third_policy_is_exploratory
         "{}",
         again.out
     );
+    // After a comparison alone the report says what was compared.
+    desk.ok("report estimate -o compared.md");
+    let report = std::fs::read_to_string(desk.at.join("compared.md")).unwrap();
+    assert!(!report.contains("no answer"), "{report}");
     desk.ok("import labels third.csv --design calib");
     let ran = desk.run("compare alpha delta --judge judge");
     assert!(
@@ -215,6 +239,17 @@ fn an_order_that_is_compared_again_after_labels_of_a_third_policy_is_exploratory
     let report = std::fs::read_to_string(desk.at.join("values.md")).unwrap();
     assert!(report.contains("exploratory"), "{report}");
     desk.ok("verify");
+}
+
+#[test]
+fn scores_of_rows_whose_labels_can_be_read_are_said_to_come_late() {
+    let mut desk = of_three();
+    let ran = desk.ok("import csv scores.csv --judge third");
+    let said = ran.err.replace('\n', " ");
+    assert!(said.contains("count in no value"), "{said}");
+    let ran = desk.run("compare alpha delta --judge third");
+    let said = ran.err.replace('\n', " ");
+    assert!(!said.contains("no policy alpha"), "{said}");
 }
 
 #[test]
