@@ -70,7 +70,7 @@ pub(super) enum Verb {
     /// Plan the gate of the checkpoint; once the plan is signed, score confirm, decide and promote
     #[command(
         override_usage = "clover sgd promote RUN [OPTIONS] [-- JUDGE COMMAND]",
-        after_help = "Exit 6: the gate says no. Exit 12: a plan waits for a signature, or nothing is decided.\n\n\
+        after_help = "Exit 10: the gate speaks against it. Exit 12: a plan waits, or the gate did not show it.\n\n\
                       Example:\n  clover sgd promote tune-1"
     )]
     Promote(promote::SgdPromoteArgs),
@@ -212,7 +212,7 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     let agents = program.as_mut().map(agents::AgentsProgram::as_agents);
     let pause = running.go(ports, agents, args.steps)?;
     let run = bench.run().map_err(SessionError::from)?;
-    let mut view = views::ran(run, pause);
+    let mut view = views::ran(bench.ledger.state(), run, pause);
     view.exit = match pause {
         SgdPause::Cut => Exit::Interrupted,
         SgdPause::Waits => Exit::Inconclusive,
@@ -226,7 +226,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let (_, ledger, at) = home::view(ctx)?;
     let run = found(at.state(&ledger), &id).map_err(SessionError::from)?;
     let Some(place) = args.prompt else {
-        return Ok(views::run(run));
+        return Ok(views::run(at.state(&ledger), run));
     };
     let prompt = prompts::at_place(run, place)?;
     Ok(views::prompt(run, place, prompt.digest(), prompt.render()))
@@ -280,5 +280,5 @@ fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {
 
 fn shown(bench: &SgdBench) -> Result<View, CliError> {
     let run = bench.run().map_err(SessionError::from)?;
-    Ok(views::run(run))
+    Ok(views::run(bench.ledger.state(), run))
 }

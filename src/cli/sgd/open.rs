@@ -187,7 +187,7 @@ pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let key = ports.signer(ledger.state(), need);
     let key = key.map_err(SessionError::from)?.id();
     let plan = open::plan(&ledger, &request, key)?;
-    Ok(views::planned(&plan, &request.experiment))
+    Ok(views::planned(ledger.state(), &plan, &request.experiment))
 }
 
 pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
@@ -199,7 +199,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let appended = open::open(ports, &mut ledger, &request)?;
     let run = found(ledger.state(), &request.run);
     let run = run.map_err(SessionError::from)?;
-    let mut view = views::run(run).with_events(&[appended]);
+    let mut view = views::run(ledger.state(), run).with_events(&[appended]);
     view.next = vec![format!("clover sgd run {}", shell::word(&request.run))];
     Ok(view)
 }

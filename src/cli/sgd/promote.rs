@@ -12,6 +12,7 @@ use crate::event::payload::decision::Outcome;
 use crate::ground::ambient;
 use crate::ground::shell;
 use crate::num::Micro;
+use crate::projection::manifests::Manifests;
 use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::promote;
@@ -55,8 +56,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliE
     let due = promote::due(bench.ledger.state(), &run).map_err(SessionError::from)?;
     match due {
         PromotionDue::Plan => plan(ctx, args, &mut bench),
-        PromotionDue::Countersignature(id) => Ok(views::unsigned(bench.ledger.state(), &run, &id)),
-        PromotionDue::Decision(id) => decide(ctx, args, &mut bench, &id),
+        PromotionDue::Countersignature(id) => {
+            warn_of_plan(ctx, &bench, &id);
+            Ok(views::unsigned(bench.ledger.state(), &run, &id))
+        }
+        PromotionDue::Decision(id) => {
+            warn_of_plan(ctx, &bench, &id);
+            decide(ctx, args, &mut bench, &id)
+        }
         PromotionDue::Promotion(id, outcome) => promotion(ctx, &mut bench, &id, outcome),
     }
 }
@@ -73,6 +80,22 @@ fn alpha(text: &str) -> Result<Micro, CliError> {
     }
 }
 
+/// Warns of an error rate with which a promotion says little.
+fn warn_of(ctx: &mut Ctx<'_>, alpha: i64) {
+    if let Some(words) = views::high_rate(alpha) {
+        ctx.warn(words);
+    }
+}
+
+/// The same of a plan that stands.
+fn warn_of_plan(ctx: &mut Ctx<'_>, bench: &SgdBench, id: &ManifestId) {
+    let record = bench.ledger.state().fold::<Manifests>().by_id.get(id);
+    let newest = record.and_then(|record| record.versions.last());
+    if let Some(alpha) = newest.and_then(|version| version.manifest.alpha()) {
+        warn_of(ctx, alpha);
+    }
+}
+
 fn plan(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs, bench: &mut SgdBench) -> Result<View, CliError> {
     let family = args.family.as_deref().map(|id| {
         let found = id.parse::<FamilyId>();
@@ -84,6 +107,7 @@ fn plan(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs, bench: &mut SgdBench) -> Resul
     let run = bench.run().map_err(SessionError::from)?.clone();
     let ports = &mut ctx.ports();
     let plan = promote::plan(ports, &mut bench.ledger, &run, (family, alpha))?;
+    warn_of(ctx, plan.share.alpha.value());
     let (path, text) = (ctx.path(&file), views::plan_text(&plan));
     // The same plan may be asked for again; one that a person changed is not overwritten.
     let stands = ctx.read(&file).is_ok_and(|bytes| bytes == text.as_bytes());
@@ -100,6 +124,7 @@ fn decide(
     id: &ManifestId,
 ) -> Result<View, CliError> {
     let run = bench.run().map_err(SessionError::from)?.clone();
+    promote::check_plan(bench.ledger.state(), &run, id).map_err(SessionError::from)?;
     if run.confirm.is_empty() {
         let question = format!(
             "score confirm of {} under both prompts: these clusters count in no other gate",

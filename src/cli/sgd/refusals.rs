@@ -50,6 +50,7 @@ impl From<SgdError> for CliError {
             SgdError::Prompt(_) | SgdError::Terms(_) => {
                 Self::usage(message, "clover sgd open --help")
             }
+            SgdError::VainPlan { .. } => Self::refused(message, "clover prereg amend --help"),
             SgdError::Taken(_) => Self::refused(message, "clover sgd status"),
         }
     }

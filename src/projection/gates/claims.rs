@@ -479,6 +479,11 @@ fn check_ground(
     check_standing(state, (id, run))
 }
 
+/// Whether a test is about exactly the units that it tests; one that nobody finds is no ground either.
+pub fn is_of_its_units(test: Option<&Test>) -> bool {
+    test.is_none_or(|test| test.without_replacement)
+}
+
 /// A promotion rests on more than claims about exactly the units that were tested.
 fn check_rests(state: &State, said: &PromotionIssued) -> RuleAnswer {
     if !state.asks(Question::FiniteClaims) {
@@ -487,9 +492,7 @@ fn check_rests(state: &State, said: &PromotionIssued) -> RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let finite = |id: &ManifestId| {
         let bound = manifests.by_id.get(id).and_then(ManifestRecord::bound);
-        let test = bound.and_then(|of| of.manifest.test.as_ref());
-        // A test that nobody finds is no ground either.
-        test.is_none_or(|test| test.without_replacement)
+        is_of_its_units(bound.and_then(|of| of.manifest.test.as_ref()))
     };
     ensure!(
         !said.gates.iter().all(finite),

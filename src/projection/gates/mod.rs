@@ -19,6 +19,7 @@ use serde::Serialize;
 
 pub use claims::evidence;
 pub use claims::favours;
+pub use claims::is_of_its_units;
 pub use elsewhere::tests_of;
 pub use grade::graded;
 pub use grade::is_late;

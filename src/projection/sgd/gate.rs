@@ -16,12 +16,15 @@ use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
+use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_num::Micro;
 
 use super::SgdRun;
 use super::SgdRuns;
 use crate::gates::Gates;
+use crate::gates::is_of_its_units;
 use crate::manifests::ManifestRecord;
 use crate::manifests::Manifests;
 use crate::splits::members_root;
@@ -185,12 +188,30 @@ fn arm_of(manifest: &Manifest, role: ArmRole) -> Option<&Arm> {
     manifest.arms.iter().flatten().find(|arm| arm.role == role)
 }
 
-/// A gate on which a prompt of a run is promoted claims that it agrees more with the labels, by the run's metric.
-pub(super) fn check_claim(
-    state: &State,
-    run: &SgdRun,
-    (id, manifest): (&ManifestId, &Manifest),
-) -> RuleAnswer {
+/// What a plan says, and the run whose gate it plans.
+type Claimed<'a> = (&'a SgdRun, (&'a ManifestId, &'a Manifest));
+
+/// A gate binds the clusters that its run kept for confirm.
+fn check_units((run, (_, manifest)): Claimed<'_>) -> RuleAnswer {
+    let (name, root) = (&run.said.run, confirm_root(run));
+    let bound = manifest.data.as_ref().map(|of| of.confirm_root);
+    let expected = format!("a gate on the confirm clusters of {name}, {}", root.0);
+    let found = bound.map_or_else(|| "none".to_owned(), |of| of.0.to_string());
+    ensure!(bound == Some(root), expected, found);
+    Ok(())
+}
+
+/// A gate holds its candidate against prompt 0.
+fn check_base((run, (id, manifest)): Claimed<'_>) -> RuleAnswer {
+    let mut arms = manifest.arms.iter().flatten();
+    let is_base = arms
+        .any(|arm| arm.role == ArmRole::Baseline && arm.artifact_digest == run.said.prompt_digest);
+    let expected = format!("a gate against prompt 0 of {}", run.said.run);
+    ensure!(is_base, expected, id.to_string());
+    Ok(())
+}
+
+fn check_metric((run, (_, manifest)): Claimed<'_>) -> RuleAnswer {
     let name = &run.said.run;
     let metric = manifest.metric.as_ref().required("section metric")?;
     let digest = metric_digest(run).required(&format!("a checkpoint of {name}"))?;
@@ -198,12 +219,21 @@ pub(super) fn check_claim(
     let is_its = metric.metric.as_str() == METRIC && metric.judge_digest == digest;
     let found = format!("{} of {}", metric.metric, metric.judge_digest);
     ensure!(is_its, expected, found);
+    Ok(())
+}
+
+fn check_scale((_, (_, manifest)): Claimed<'_>) -> RuleAnswer {
+    let metric = manifest.metric.as_ref().required("section metric")?;
     let is_whole = metric.scale_lo_micro.value() == 0
         && metric.scale_hi_micro.value() == ONE
         && metric.repeats.value() == 1
         && metric.direction == MetricDirection::Increase;
     let expected = "one value of a cluster from 0 to 1, more is better";
     ensure!(is_whole, expected, "another scale");
+    Ok(())
+}
+
+fn check_kind((_, (id, manifest)): Claimed<'_>) -> RuleAnswer {
     let margin = manifest
         .test
         .as_ref()
@@ -212,14 +242,77 @@ pub(super) fn check_claim(
     let claims = claims && margin.is_some_and(|margin| margin >= 0);
     let expected = "a claim to promote with a margin of 0 or more";
     ensure!(claims, expected, id.to_string());
+    Ok(())
+}
+
+fn check_candidate((run, (id, manifest)): Claimed<'_>) -> RuleAnswer {
     let chosen = run.checkpoint.as_ref().map(|of| of.prompt_digest);
     let candidate = arm_of(manifest, ArmRole::Candidate).map(|arm| arm.artifact_digest);
-    let expected = format!("the checkpoint of {name} as candidate");
+    let expected = format!("the checkpoint of {} as candidate", run.said.run);
     ensure!(candidate == chosen, expected, id.to_string());
-    let gate = state.fold::<Gates>().by_id.get(id);
+    Ok(())
+}
+
+/// A question of a plan.
+type PlanCheck = fn(Claimed<'_>) -> RuleAnswer;
+
+/// What a plan binds, by its fields.
+const BINDS: [(&str, PlanCheck); 2] = [
+    ("data.confirm_root", check_units),
+    ("the baseline of arms", check_base),
+];
+
+/// What a plan claims, by its fields.
+const CLAIMS: [(&str, PlanCheck); 4] = [
+    ("metric.metric, metric.judge_digest", check_metric),
+    (
+        "metric.scale_lo_micro, scale_hi_micro, repeats, direction",
+        check_scale,
+    ),
+    ("hypothesis.kind, test.null_margin_micro", check_kind),
+    ("the candidate of arms", check_candidate),
+];
+
+/// A gate on which a prompt of a run is promoted holds it against prompt 0, on the clusters kept for confirm.
+pub(super) fn check_bound(run: &SgdRun, plan: (&ManifestId, &Manifest)) -> RuleAnswer {
+    BINDS.iter().try_for_each(|(_, check)| check((run, plan)))
+}
+
+/// A gate on which a prompt of a run is promoted claims that it agrees more with the labels, by the run's metric.
+pub(super) fn check_claim(
+    state: &State,
+    run: &SgdRun,
+    plan: (&ManifestId, &Manifest),
+) -> RuleAnswer {
+    CLAIMS
+        .iter()
+        .try_for_each(|(_, check)| check((run, plan)))?;
+    let gate = state.fold::<Gates>().by_id.get(plan.0);
     let sources = gate.map(|gate| gate.sources.as_slice()).unwrap_or_default();
     let is_judge = sources.first().is_some_and(|source| source.judge.is_some());
-    let expected = format!("values that follow from scores of {name}");
+    let expected = format!("values that follow from scores of {}", run.said.run);
     ensure!(is_judge, expected, "labels");
     Ok(())
+}
+
+/// Why a plan can never promote the checkpoint of a run, with the fields that say so: what the rule asks of the promotion, but
+/// for what only an opened gate shows. `None` where it can.
+pub fn plan_fault(
+    state: &State,
+    run: &SgdRun,
+    plan: (&ManifestId, &Manifest),
+) -> Option<(&'static str, Unmet)> {
+    let claims = state.asks(Question::SgdGate).then_some(CLAIMS);
+    let all = BINDS.into_iter().chain(claims.into_iter().flatten());
+    let mut faults = all.filter_map(|(fields, check)| Some((fields, check((run, plan)).err()?)));
+    faults.next().or_else(|| {
+        let is_finite = state.asks(Question::FiniteClaims) && is_of_its_units(plan.1.test.as_ref());
+        is_finite.then(|| {
+            let unmet = Unmet {
+                expected: "a claim about what the clusters were drawn from".to_owned(),
+                found: "a finite population, of exactly these clusters".to_owned(),
+            };
+            ("estimand.population, test.without_replacement", unmet)
+        })
+    })
 }

@@ -7,7 +7,6 @@ use clover_event::payload::Role;
 use clover_event::payload::decision::PromotionIssued;
 use clover_event::payload::gate::DrawnFrom;
 use clover_event::payload::intake::PartRoot;
-use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::sgd::REPEATS_MAX;
 use clover_event::payload::sgd::SgdAgents;
 use clover_event::payload::sgd::SgdOpened;
@@ -519,20 +518,10 @@ fn check_promoted(state: &State, run: &SgdRun, said: &PromotionIssued) -> RuleAn
     ensure!(is_chosen, expected, said.candidate_digest.to_string());
     let read = run.test_read.as_ref();
     read.required(&format!("sgd.test_read of {name}"))?;
-    let root = gate::confirm_root(run);
     for id in &said.gates {
         let version = manifests.by_id.get(id).and_then(|of| of.in_force());
         let manifest = &version.required("a version in force")?.manifest;
-        let bound = manifest.data.as_ref().map(|of| of.confirm_root);
-        let expected = format!("a gate on the confirm clusters of {name}, {}", root.0);
-        let found = bound.map_or_else(|| "none".to_owned(), |of| of.0.to_string());
-        ensure!(bound == Some(root), expected, found);
-        let mut arms = manifest.arms.iter().flatten();
-        let is_base = arms.any(|arm| {
-            arm.role == ArmRole::Baseline && arm.artifact_digest == run.said.prompt_digest
-        });
-        let expected = format!("a gate against prompt 0 of {name}");
-        ensure!(is_base, expected, id.to_string());
+        gate::check_bound(run, (id, manifest))?;
         if state.asks(Question::SgdGate) {
             gate::check_claim(state, run, (id, manifest))?;
         }

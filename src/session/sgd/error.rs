@@ -110,6 +110,19 @@ pub enum SgdError {
     /// A constant is none that a run may have.
     #[error("expected {}, found {}", .0.expected, .0.found)]
     Terms(Box<Unmet>),
+    /// The plan of a run's gate can never promote its checkpoint.
+    #[error(
+        "gate {gate}: nothing was scored, for its plan can never promote. {fields}: expected {}, found {}; amend it first",
+        .unmet.expected, .unmet.found
+    )]
+    VainPlan {
+        /// The fields that say so.
+        fields: &'static str,
+        /// The gate.
+        gate: ManifestId,
+        /// What is expected, and what stands there.
+        unmet: Box<Unmet>,
+    },
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),

@@ -136,6 +136,26 @@ pub fn due(state: &State, run: &SgdRun) -> Result<PromotionDue, SgdError> {
     })
 }
 
+/// Holds the plan of a run's gate to what its promotion will ask, before any of confirm is scored.
+///
+/// # Errors
+/// [`SgdError::VainPlan`] with the fields that stand in the way.
+pub fn check_plan(state: &State, run: &SgdRun, id: &ManifestId) -> Result<(), SgdError> {
+    let record = state.fold::<Manifests>().by_id.get(id);
+    let version = record.and_then(|record| record.in_force());
+    let Some(version) = version.filter(|_| run.confirm.is_empty()) else {
+        return Ok(());
+    };
+    match gate::plan_fault(state, run, (id, &version.manifest)) {
+        None => Ok(()),
+        Some((fields, unmet)) => Err(SgdError::VainPlan {
+            fields,
+            gate: id.clone(),
+            unmet: Box::new(unmet),
+        }),
+    }
+}
+
 /// Names of experiment, family and gate of a run's promotion, which hang on its own.
 fn names(run: &SgdRun) -> Result<(ExperimentId, FamilyId, ManifestId), SgdError> {
     let name = &run.said.run;
@@ -272,6 +292,7 @@ fn opened(
     id: &ManifestId,
 ) -> Result<(), SessionError> {
     let run = bench.run()?;
+    check_plan(bench.ledger.state(), run, id)?;
     let units: Vec<_> = gate::confirm_units(run).into_iter().cloned().collect();
     let n = units.len() as u64;
     let is_open = bench.ledger.state().fold::<Gates>().by_id.contains_key(id);

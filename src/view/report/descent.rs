@@ -4,16 +4,21 @@
 use std::collections::BTreeMap;
 
 use crate::event::Payload;
+use crate::event::id::ManifestId;
 use crate::event::id::RunId;
 use crate::event::payload::sgd::SgdLoss;
 use crate::event::payload::sgd::SgdPart;
 use crate::event::payload::sgd_steps::SgdTrigger;
 use crate::num::Finite;
+use crate::num::Micro;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Listing;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
+use crate::projection::gates;
+use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::sgd::SgdRun;
 use crate::projection::sgd::gate;
 use crate::projection::sgd::run_of;
@@ -33,6 +38,7 @@ use crate::view::report::made::ReportSource;
 use crate::view::report::made::fact;
 use crate::view::sgd;
 use crate::view::sgd::SgdRunShown;
+use crate::view::sgd::promotion;
 use crate::view::sgd::prompts::difference;
 use crate::view::word;
 
@@ -350,40 +356,75 @@ fn verdict(source: &ReportSource<'_>, run: &SgdRun, places: &RunEntries) -> Chap
         .first()
         .map_or(places.opened, |first| first.seq);
     part.fact(vec![first], "gate", "Gate", Cell::text(id.as_str()));
+    rate(&mut part, record);
     let opened = source.state.fold::<Gates>().by_id.get(id);
     let Some(opened) = opened else {
         part.lacks("its verdict", "it is not opened yet");
         return part;
     };
-    if let Some(look) = &opened.look {
-        let shown = |micro: i64| format!("{:.4}", micro as f64 / 1e6);
-        let gain = format!("{} to {}", shown(look.cs_lo), shown(look.cs_hi));
-        part.fact(
-            vec![look.seq],
-            "observed",
-            "Clusters observed",
-            Cell::count(look.n),
-        );
-        part.fact(
-            vec![look.seq],
-            "gain",
-            "Gain in agreement",
-            Cell::text(gain),
-        );
-    }
+    looked(&mut part, opened);
     match &opened.decided {
         Some(of) => {
             let said = word(&of.outcome).replace('_', " ");
-            part.fact(
-                vec![opened.opened_seq],
-                "decided",
-                "Decided",
-                Cell::text(said),
-            );
+            part.fact(vec![of.seq], "decided", "Decided", Cell::text(said));
+            if let Some(now) = source.state.keyring.recorded_at {
+                let grade = gates::graded(opened, record, source.state, now);
+                let grade = word(&grade).replace('_', " ");
+                part.fact(vec![of.seq], "grade", "Grade", Cell::text(grade));
+            }
         }
         None => part.lacks("its verdict", "it is not decided yet"),
     }
+    promotions(&mut part, source, id);
     part
+}
+
+/// The error rate of the plan, with a warning where it is high.
+fn rate(part: &mut Chapter, record: &ManifestRecord) {
+    let version = record.in_force().or_else(|| record.versions.last());
+    let alpha = version.and_then(|version| Some((version.seq, version.manifest.alpha()?)));
+    let Some((seq, alpha)) = alpha else {
+        part.lacks("an error rate", "the plan names none");
+        return;
+    };
+    let cell = Micro::new(alpha).map_or(Cell::Absent, Cell::micro);
+    part.fact(vec![seq], "alpha", "Error rate (alpha)", cell);
+    if let Some(words) = promotion::high_rate(alpha) {
+        part.fact(vec![seq], "alpha_high", "Warning", Cell::text(words));
+    }
+}
+
+/// What the last look at a gate found.
+fn looked(part: &mut Chapter, opened: &Gate) {
+    let Some(look) = &opened.look else {
+        part.lacks("an interval", "nobody looked at it yet");
+        return;
+    };
+    let shown = |micro: i64| format!("{:.4}", micro as f64 / 1e6);
+    let gain = format!("{} to {}", shown(look.cs_lo), shown(look.cs_hi));
+    let p = format!("{:.6}", look.p.value());
+    let (observed, seq) = (Cell::count(look.n), vec![look.seq]);
+    part.fact(seq.clone(), "observed", "Clusters observed", observed);
+    part.fact(seq.clone(), "gain", "Gain in agreement", Cell::text(gain));
+    part.fact(seq, "p", "p, always valid", Cell::text(p));
+}
+
+/// What was promoted on a gate.
+fn promotions(part: &mut Chapter, source: &ReportSource<'_>, id: &ManifestId) {
+    let all = &source.state.fold::<Gates>().promotions;
+    let mut own = all.iter().filter(|of| of.gates.contains(id)).peekable();
+    if own.peek().is_none() {
+        part.lacks("a promotion", "nothing was promoted on this gate");
+    }
+    for of in own {
+        let standing = match of.revoked_seq {
+            Some(seq) => format!("revoked at seq {seq}"),
+            None => "on record".to_owned(),
+        };
+        let events = [Some(of.seq), of.revoked_seq];
+        let events = events.into_iter().flatten().collect();
+        part.fact(events, "promotion", "Promotion", Cell::text(standing));
+    }
 }
 
 fn listing(version: &PromptVersion, title: String, places: &RunEntries) -> Listing {

@@ -242,8 +242,27 @@ fn in_words(of: SgdCounts) -> String {
     format!("{train} train, {val} val, {test} test, {confirm} confirm")
 }
 
+/// Another run of an experiment whose scores of test stand: no run after it may read test.
+fn other_reader<'s>(
+    state: &'s State,
+    (experiment, run): (&ExperimentId, &RunId),
+) -> Option<&'s RunId> {
+    let read = state.fold::<SgdRuns>().tested_in(experiment);
+    read.map(|of| &of.said.run).filter(|other| *other != run)
+}
+
+/// Says before any score is spent that test of a run can no longer be read.
+fn spent(view: &mut View, experiment: &ExperimentId, other: &RunId) {
+    view.sentence(format!(
+        "Run {other} has read test of {experiment}, the same rows: this run cannot read it, and its checkpoint cannot be promoted."
+    ));
+    view.sentence(
+        "Import rows that no run has read into another experiment, and open the run there.",
+    );
+}
+
 /// A run as it would be opened.
-pub fn planned(plan: &SgdPlan, experiment: &ExperimentId) -> View {
+pub fn planned(state: &State, plan: &SgdPlan, experiment: &ExperimentId) -> View {
     let said = &plan.opened;
     let facts = SgdPlanned {
         asks_max: plan.asks(),
@@ -264,6 +283,9 @@ pub fn planned(plan: &SgdPlan, experiment: &ExperimentId) -> View {
         ("scores", format!("at most {}", facts.asks_max)),
     ]);
     view.sentence("Nothing is on record yet.");
+    if let Some(other) = other_reader(state, (experiment, &facts.run)) {
+        spent(&mut view, experiment, other);
+    }
     view
 }
 
@@ -353,13 +375,14 @@ fn curve(values: &[f64]) -> String {
     }
 }
 
-fn next(facts: &SgdRunShown, run: &SgdRun) -> Vec<String> {
+fn next(facts: &SgdRunShown, run: &SgdRun, is_spent: bool) -> Vec<String> {
     let name = shell::word(&facts.run);
     if facts.end.is_some() {
         return vec![format!("clover sgd show {name} --prompt {}", facts.best)];
     }
     if run.checkpoint.is_some() {
-        return vec![format!("clover sgd test {name}")];
+        let verb = if is_spent { "stop" } else { "test" };
+        return vec![format!("clover sgd {verb} {name}")];
     }
     if crate::session::sgd::running::waiting(run).is_some() {
         return vec![format!("clover sgd approve {name}")];
@@ -368,8 +391,10 @@ fn next(facts: &SgdRunShown, run: &SgdRun) -> Vec<String> {
 }
 
 /// One run: curves, steps, sections and rejections.
-pub fn run(run: &SgdRun) -> View {
+pub fn run(state: &State, run: &SgdRun) -> View {
     let facts = facts(run);
+    let other = other_reader(state, (&facts.experiment, &facts.run));
+    let other = other.filter(|_| facts.end.is_none());
     let mut view = View::of(&facts);
     curves(&mut view, &facts);
     tables(&mut view, &facts);
@@ -381,7 +406,10 @@ pub fn run(run: &SgdRun) -> View {
         ));
     }
     view.sentence("Numbers of val chose the checkpoint: they are exploratory.");
-    view.next = next(&facts, run);
+    if let Some(other) = other {
+        spent(&mut view, &facts.experiment, other);
+    }
+    view.next = next(&facts, run, other.is_some());
     view
 }
 
@@ -470,15 +498,17 @@ fn tables(view: &mut View, facts: &SgdRunShown) {
 }
 
 /// A run that went on.
-pub fn ran(of: &SgdRun, pause: SgdPause) -> View {
-    let mut view = run(of);
+pub fn ran(state: &State, of: &SgdRun, pause: SgdPause) -> View {
+    let mut view = run(state, of);
+    let is_spent = other_reader(state, (&of.experiment, &of.said.run)).is_some();
     match pause {
+        SgdPause::AtTest if is_spent => view.sentence("The checkpoint is chosen."),
         SgdPause::AtTest => view.sentence("The checkpoint is chosen; test can be read, once."),
         SgdPause::Cut => view.sentence("It was cut; the same command goes on where it stopped."),
         SgdPause::Ended => view.sentence("It had ended before."),
         SgdPause::Steps => view.sentence("As many steps were taken as were asked for."),
         SgdPause::Waits => {
-            view.sentence("A proposal says always or never: a person approves or refuses it.");
+            view.sentence("A proposal raises a sentence to always, never or only: a person approves or refuses it.");
             if let Some(standing) = crate::session::sgd::running::waiting(of) {
                 proposal(&mut view, standing.patch.as_str());
             }

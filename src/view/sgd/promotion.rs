@@ -95,6 +95,19 @@ fn pairs(view: &mut View, facts: &SgdPromotionShown) {
     ]);
 }
 
+/// The error rate above which a gate says little, in millionths.
+const ALPHA_HIGH: i64 = 200_000;
+
+/// What is said of an error rate, in millionths, with which a promotion says little.
+pub fn high_rate(alpha: i64) -> Option<String> {
+    (alpha > ALPHA_HIGH).then(|| {
+        let rate = alpha as f64 / 1e6;
+        format!(
+            "error rate {rate} is above 0.2: a checkpoint that is no better is promoted in up to that share of such gates"
+        )
+    })
+}
+
 /// A plan that waits for a signature.
 pub fn planned(state: &State, run: &SgdRun, plan: &PromotionPlan, file: &Path) -> View {
     let shown = file.display().to_string();
@@ -146,6 +159,10 @@ pub fn held(state: &State, run: &SgdRun, gate: &ManifestId) -> View {
     let facts = facts(state, run, Some(gate));
     let mut view = View::of(&facts);
     ended(&mut view, state, gate, &facts);
+    // A claim of another kind may hold, and nothing ships on it here.
+    if view.exit == Exit::Done {
+        (view.verdict, view.exit) = ("hold", Exit::Inconclusive);
+    }
     view.sentence("Nothing is promoted: the gate did not show that the checkpoint agrees more with the labels.");
     let next = format!("clover gate show {}", shell::word(gate));
     view.with_next(next)

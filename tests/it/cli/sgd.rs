@@ -116,8 +116,11 @@ fn what_a_run_may_not_do_is_refused() {
     desk.ok("sgd run two");
     desk.ok("sgd test two");
     // Rows of test are read in one run of an experiment.
-    desk.ok("sgd open three --judge sim --simulated --prompt judge.md --steps 2");
-    desk.ok("sgd run three");
+    let open = "sgd open three --judge sim --simulated --prompt judge.md --steps 2";
+    let opened = desk.ok(open).out;
+    assert!(opened.contains("has read test of tune"), "{opened}");
+    let ran = desk.ok("sgd run three --json").json();
+    assert_eq!(ran["next"][0], "clover sgd stop three", "{ran:#}");
     desk.refused(
         &["sgd", "test", "three"],
         11,

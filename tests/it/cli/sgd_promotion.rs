@@ -52,6 +52,26 @@ fn a_gate_that_shows_nothing_promotes_nothing() {
     desk.ok("verify --recompute");
 }
 
+/// Given a plan that no promotion can rest on; when it is signed; then nothing of confirm is scored, and the field is named.
+#[test]
+fn a_plan_that_can_never_promote_is_refused_before_confirm() {
+    let mut desk = ended(60, 3, "--simulated");
+    let planned = desk.run("sgd promote one --alpha 0.5");
+    assert_eq!(planned.code, 12, "{}{}", planned.out, planned.err);
+    assert!(planned.err.contains("above 0.2"), "{}", planned.err);
+    let plan = std::fs::read_to_string(desk.at.join("one-gate.yaml")).unwrap();
+    assert!(plan.contains("direction: increase"), "{plan}");
+    let other = plan.replace("direction: increase", "direction: decrease");
+    desk.file("one-gate.yaml", &other);
+    desk.ok("prereg sign one-gate.yaml --countersign --yes");
+    desk.refused(
+        &["sgd", "promote", "one", "--yes"],
+        11,
+        &["direction", "can never promote"],
+    );
+    assert!(!desk.ok("log --json").out.contains("gate.opened"));
+}
+
 /// A judge that nothing improves leaves prompt 0, and there is nothing to promote.
 #[test]
 fn an_unchanged_checkpoint_has_no_gate() {
