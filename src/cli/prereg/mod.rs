@@ -32,6 +32,7 @@ use crate::session::prereg::amendment;
 use crate::session::prereg::deviation;
 use crate::session::prereg::deviation::DeviationTerms;
 use crate::session::prereg::registration;
+use crate::session::sgd::promote;
 use crate::view::View;
 use crate::view::prereg::draft as drafts;
 use crate::view::prereg::file;
@@ -278,6 +279,7 @@ fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
         .into_iter()
         .collect();
     let (_, mut ledger) = home::open_to_write(ctx)?;
+    check_promotes(ledger.state(), &plan.manifest)?;
     let intent = submit::intent(args.dry_run);
     let question = whole_alpha(ledger.state(), &plan.manifest)
         .map(|share| whole_alpha_question(&plan.manifest, &share))
@@ -313,6 +315,14 @@ fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
     Ok(sign::signed(answer, &ledger, of, &args.file))
 }
 
+/// Refuses the plan of a run's gate on which its checkpoint can never be promoted.
+fn check_promotes(state: &State, manifest: &Manifest) -> Result<(), CliError> {
+    promote::check_signed(state, manifest).map_err(|error| {
+        let error = CliError::from(SessionError::from(error));
+        error.with_next("the same command with the field mended")
+    })
+}
+
 /// What is asked before a plan under which nothing can be decided; `None` where every criterion can be met.
 fn unmet_question(manifest: &Manifest, unmet: &[String]) -> Option<String> {
     let criteria = unmet.join("; ");
@@ -341,6 +351,7 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<View, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
+    check_promotes(ledger.state(), &plan.manifest)?;
     let (manifest, intent) = (plan.manifest.clone(), submit::intent(args.dry_run));
     let done = amendment::amend(&mut ctx.ports(), &mut ledger, manifest, reason, intent);
     let done = done.map_err(|error| match error {

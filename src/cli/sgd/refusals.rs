@@ -50,7 +50,10 @@ impl From<SgdError> for CliError {
             SgdError::Prompt(_) | SgdError::Terms(_) => {
                 Self::usage(message, "clover sgd open --help")
             }
-            SgdError::VainPlan { .. } => Self::refused(message, "clover prereg amend --help"),
+            SgdError::VainPlan { gate, .. } => Self::refused(
+                message,
+                format!("clover prereg show {}", shell::word(&gate)),
+            ),
             SgdError::Taken(_) => Self::refused(message, "clover sgd status"),
         }
     }

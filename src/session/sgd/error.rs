@@ -112,7 +112,7 @@ pub enum SgdError {
     Terms(Box<Unmet>),
     /// The plan of a run's gate can never promote its checkpoint.
     #[error(
-        "gate {gate}: nothing was scored, for its plan can never promote. {fields}: expected {}, found {}; amend it first",
+        "gate {gate}: its plan can never promote, and nothing of confirm is scored. {fields}: expected {}, found {}",
         .unmet.expected, .unmet.found
     )]
     VainPlan {

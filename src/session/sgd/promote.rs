@@ -14,6 +14,7 @@ use clover_event::payload::experiment::ExperimentRegistered;
 use clover_event::payload::gate::GateSource;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::manifest::Manifest;
 use clover_event::payload::sgd::SgdPart;
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd_steps::SgdEnd;
@@ -146,11 +147,25 @@ pub fn check_plan(state: &State, run: &SgdRun, id: &ManifestId) -> Result<(), Sg
     let Some(version) = version.filter(|_| run.confirm.is_empty()) else {
         return Ok(());
     };
-    match gate::plan_fault(state, run, (id, &version.manifest)) {
+    faultless(state, run, &version.manifest)
+}
+
+/// Holds a plan to the same before it is signed, where it names the metric of a run. A plan that its custodian countersigned
+/// can no longer change what it tests.
+///
+/// # Errors
+/// As [`check_plan`].
+pub fn check_signed(state: &State, manifest: &Manifest) -> Result<(), SgdError> {
+    gate::run_of_plan(state, manifest).map_or(Ok(()), |run| faultless(state, run, manifest))
+}
+
+fn faultless(state: &State, run: &SgdRun, manifest: &Manifest) -> Result<(), SgdError> {
+    let gate = &manifest.manifest;
+    match gate::plan_fault(state, run, (gate, manifest)) {
         None => Ok(()),
         Some((fields, unmet)) => Err(SgdError::VainPlan {
             fields,
-            gate: id.clone(),
+            gate: gate.clone(),
             unmet: Box::new(unmet),
         }),
     }

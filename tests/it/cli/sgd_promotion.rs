@@ -52,9 +52,9 @@ fn a_gate_that_shows_nothing_promotes_nothing() {
     desk.ok("verify --recompute");
 }
 
-/// Given a plan that no promotion can rest on; when it is signed; then nothing of confirm is scored, and the field is named.
+/// Given a plan that no promotion can rest on; when it is to be signed; then it is refused with the field.
 #[test]
-fn a_plan_that_can_never_promote_is_refused_before_confirm() {
+fn a_plan_that_can_never_promote_is_not_signed() {
     let mut desk = ended(60, 3, "--simulated");
     let planned = desk.run("sgd promote one --alpha 0.5");
     assert_eq!(planned.code, 12, "{}{}", planned.out, planned.err);
@@ -63,13 +63,10 @@ fn a_plan_that_can_never_promote_is_refused_before_confirm() {
     assert!(plan.contains("direction: increase"), "{plan}");
     let other = plan.replace("direction: increase", "direction: decrease");
     desk.file("one-gate.yaml", &other);
-    desk.ok("prereg sign one-gate.yaml --countersign --yes");
-    desk.refused(
-        &["sgd", "promote", "one", "--yes"],
-        11,
-        &["direction", "can never promote"],
-    );
-    assert!(!desk.ok("log --json").out.contains("gate.opened"));
+    let words = ["prereg", "sign", "one-gate.yaml", "--countersign", "--yes"];
+    desk.refused(&words, 11, &["direction", "can never promote"]);
+    desk.file("one-gate.yaml", &plan);
+    desk.ok("prereg sign one-gate.yaml --countersign");
 }
 
 /// A judge that nothing improves leaves prompt 0, and there is nothing to promote.
