@@ -146,9 +146,9 @@ pub(crate) fn broken(text: &str) -> String {
 
 /// Whether a run is a date, with or without a time: it stays on one line.
 fn is_date(run: &str) -> bool {
-    let shape = run.bytes().zip(*b"0000-00-00");
+    let mut shape = run.bytes().zip(*b"0000-00-00");
     let holds = |(is, like): (u8, u8)| is == like || (like == b'0' && is.is_ascii_digit());
-    (10..=20).contains(&run.len()) && run.is_ascii() && shape.map(holds).all(|of| of)
+    (10..=20).contains(&run.len()) && run.is_ascii() && shape.all(holds)
 }
 
 /// Links to entries.
