@@ -474,6 +474,7 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
     finish(&mut ctx, carried.on_answer(result))
 }
 
+#[expect(clippy::too_many_lines, reason = "a line for each verb")]
 fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Init(args) => init::run(ctx, &args),

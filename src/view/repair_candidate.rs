@@ -96,6 +96,20 @@ fn blamed(view: &mut View, all: &[RepairBlame]) {
     view.table(&["blamed", "rule", "kind", "operator", "confidence"], rows);
 }
 
+/// What the feedback suggests to edit next.
+fn suggested(view: &mut View, feedback: Option<&WfFeedbackGiven>) {
+    let Some(said) = feedback.and_then(|of| of.suggestion.as_ref()) else {
+        return;
+    };
+    view.gap();
+    view.line(format!(
+        "suggested: {} of {}: {}",
+        said.operator,
+        said.step.as_str(),
+        said.rationale.as_str()
+    ));
+}
+
 /// A candidate, with what it changes of the first program.
 pub fn candidate(
     run: &WfRun,
@@ -154,19 +168,7 @@ pub fn candidate(
         view.table(&["rule", "kind", "kept", "item by item"], rows);
     }
     blamed(&mut view, &blame(of));
-    if let Some(said) = facts
-        .feedback
-        .as_ref()
-        .and_then(|of| of.suggestion.as_ref())
-    {
-        view.gap();
-        view.line(format!(
-            "suggested: {} of {}: {}",
-            said.operator,
-            said.step.as_str(),
-            said.rationale.as_str()
-        ));
-    }
+    suggested(&mut view, facts.feedback.as_ref());
     view.gap();
     workflow::changed(&mut view, &difference::between(first, workflow));
     if let Some(out) = out {

@@ -277,6 +277,12 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
             share_row("of use and not passed", &facts.false_negative),
         ],
     );
+    spent(&mut view, &facts);
+    view
+}
+
+/// What a success costs over all runs, and what came of each operator.
+fn spent(view: &mut View, facts: &RepairMeasured) {
     if let Some(calls) = facts.calls_per_success {
         view.gap();
         view.line(format!(
@@ -300,5 +306,4 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
         &["operator", "added", "rejected", "gained", "mean gain"],
         rows,
     );
-    view
 }

@@ -15,6 +15,9 @@ LEARNING = {
     "meta.triggered": repair_learning.triggered_problem, "meta.updated": repair_learning.updated_problem,
     "meta.validated": repair_learning.validated_problem, "lib.template_added": repair_learning.template_problem}
 
+# What is said of an edit that gives a candidate which the run has.
+KNOWN = "the run has this candidate already"
+
 
 def rule_repair(state, e):
     if e.kind == "wf.run_started":
@@ -182,6 +185,14 @@ def proposal_problem(state, e, run):
     return None
 
 
+def rejected_problem(state, e, run):
+    """Why an edit was not taken is said in fixed words where the run has its candidate; other reasons are taken as said."""
+    problem = proposal_problem(state, e, run)
+    if not problem and e.data["reason"] == "known" and e.data["detail"] != KNOWN:
+        return "detail %s" % KNOWN, e.data["detail"]
+    return problem
+
+
 def added_problem(state, e, run):
     data = e.data
     problem = by_problem(e, "the optimizer's", run.data["optimizer_key"]) or proposal_problem(state, e, run)
@@ -293,5 +304,5 @@ def pair_problem(state, e, run):
 IN_RUN = {
     "wf.called": called_problem, "wf.executed": executed_problem, "wf.feedback_given": feedback_problem,
     "wf.scored": scored_problem, "wf.pruned": pruned_problem, "wf.candidate_added": added_problem,
-    "wf.edit_rejected": proposal_problem, "wf.iteration_closed": closed_problem, "wf.stopped": stopped_problem,
+    "wf.edit_rejected": rejected_problem, "wf.iteration_closed": closed_problem, "wf.stopped": stopped_problem,
     "utility.recorded": utility_problem, "edit_pair.recorded": pair_problem}

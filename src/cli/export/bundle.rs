@@ -186,7 +186,7 @@ fn reports(
             continue;
         };
         if let Some(bytes) = ledger.store().reader().blob(&said.bundle.blake3)? {
-            newest.insert(format!("{}{name}.json", bundle::PUBLISHED), bytes.to_vec());
+            newest.insert(format!("{}{name}.json", bundle::PUBLISHED), bytes.clone());
         }
     }
     files.extend(newest);

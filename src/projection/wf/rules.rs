@@ -2,6 +2,7 @@
 //! within its budget; what is right stays out of reach until the run has ended. What follows from workflows and texts,
 //! `clover-workflow` asks.
 
+use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::RunId;
@@ -188,7 +189,7 @@ fn due_first<T>(run: &WfRun, found: &str) -> Result<T, clover_ledger::Unmet> {
 /// A call belongs to the execution that is due, and nothing is begun once the budget is spent.
 fn check_called(run: &WfRun, said: &WfCalled) -> RuleAnswer {
     let found = (said.candidate, said.item.value(), said.rerun.value());
-    check_execution(run, "wf.called", found)?;
+    check_execution(run, Kind::WfCalled.as_str(), found)?;
     if run.end.is_none() {
         let expected = "no call once the budget is spent";
         ensure!(!run.is_spent(), expected, said.number.to_string());
@@ -228,7 +229,7 @@ fn check_execution(run: &WfRun, kind: &str, found: (Digest, u64, u64)) -> RuleAn
 /// An execution is the sum of its calls, and its trace is of them and nothing else.
 fn check_executed(run: &WfRun, said: &WfExecuted) -> RuleAnswer {
     let found = (said.candidate, said.item.value(), said.rerun.value());
-    check_execution(run, "wf.executed", found)?;
+    check_execution(run, Kind::WfExecuted.as_str(), found)?;
     let sum = run.pending.iter().map(usage_of);
     let sum = sum.fold(WfUsage::default(), plus);
     let words = |of: &WfUsage| {
@@ -256,7 +257,7 @@ fn ids(all: &[Digest]) -> String {
 /// A turn keeps what scores and costs say, in their order.
 fn check_pruned(run: &WfRun, said: &WfPruned) -> RuleAnswer {
     if run.due() != WfDue::Prune {
-        return due_first(run, "wf.pruned");
+        return due_first(run, Kind::WfPruned.as_str());
     }
     let turn = run.turn();
     let expected = format!("turn {turn}");
@@ -298,7 +299,7 @@ fn check_proposal(run: &WfRun, (number, iteration): (u64, u64), parent: &Digest)
 /// A turn is closed with what its scores, calls and edits add up to.
 fn check_closed(run: &WfRun, said: &WfIterationClosed) -> RuleAnswer {
     if run.due() != WfDue::Proposals {
-        return due_first(run, "wf.iteration_closed");
+        return due_first(run, Kind::WfIterationClosed.as_str());
     }
     let again = run.closing();
     let words = |of: &WfIterationClosed| {

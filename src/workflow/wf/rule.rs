@@ -1,6 +1,7 @@
 //! The rule `repair` where workflows are read: what an edit makes, what the built-in optimizer proposes, pairs of edits, and the
 //! gates of an update are what the record gives.
 
+use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::payload::meta::MetaTarget;
 use clover_event::payload::meta::MetaUpdated;
@@ -217,8 +218,12 @@ fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
         Payload::MetaValidated(said) => check_validated(runs, said),
         Payload::WfCandidateAdded(_)
         | Payload::WfEditRejected(_)
-        | Payload::WfIterationClosed(_) => check_proposal(run.required("wf.run_started")?, payload),
-        Payload::EditPairRecorded(said) => check_pair(run.required("wf.run_started")?, said),
+        | Payload::WfIterationClosed(_) => {
+            check_proposal(run.required(Kind::WfRunStarted.as_str())?, payload)
+        }
+        Payload::EditPairRecorded(said) => {
+            check_pair(run.required(Kind::WfRunStarted.as_str())?, said)
+        }
         _ => Ok(()),
     }
 }
