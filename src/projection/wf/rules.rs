@@ -355,7 +355,7 @@ fn check_utility(
     (run, said): (&WfRun, &UtilityRecorded),
 ) -> RuleAnswer {
     if run.due() != WfDue::Worth {
-        return due_first(run, "utility.recorded");
+        return due_first(run, Kind::UtilityRecorded.as_str());
     }
     let author = event.event.header.author;
     let runs = state.fold::<WfRuns>();
@@ -422,7 +422,7 @@ fn check_worth(run: &WfRun, said: &UtilityRecorded) -> RuleAnswer {
 fn check_pair(run: &WfRun, said: &EditPairRecorded) -> RuleAnswer {
     let is_open = run.due() == WfDue::Worth && run.truth.is_none();
     let expected = "pairs after the end of the run, before what is right is read";
-    ensure!(is_open, expected, "edit_pair.recorded");
+    ensure!(is_open, expected, Kind::EditPairRecorded.as_str());
     let number = said.number.value();
     let expected = format!("pair {} of the run", run.pairs.len());
     ensure!(

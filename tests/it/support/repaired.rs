@@ -305,14 +305,11 @@ pub fn next(ledger: &Ledger, name: &str, tasks: &Tasks) -> Option<(Vec<Payload>,
             let workflow = course::workflow(run, &candidate).unwrap();
             let found = verifier::judged(&plan, &workflow, &outcomes);
             let whose = (&run.said.run, run.said.verifier_digest);
-            one(match run.due() {
-                WfDue::Feedback(_) => {
-                    verifier::given(whose, candidate, &plan, &found, &outcomes).into()
-                }
-                _ => {
-                    let theta = run.said.terms.theta_micro;
-                    verifier::scored(&run.said.run, candidate, &found, theta).into()
-                }
+            one(if matches!(run.due(), WfDue::Feedback(_)) {
+                verifier::given(whose, candidate, &plan, &found, &outcomes).into()
+            } else {
+                let theta = run.said.terms.theta_micro;
+                verifier::scored(&run.said.run, candidate, &found, theta).into()
             })
         }
         WfDue::Prune => one(course::pruned(run).into()),

@@ -7,6 +7,7 @@ use clover::event::id::ManifestId;
 use clover::event::payload::Role;
 use clover::event::payload::decision::PromotionIssued;
 use clover::ground::digest::Digest;
+use clover::num::Micro;
 use clover::projection::sgd::SgdRun;
 use clover::projection::sgd::SgdRuns;
 use clover::projection::sgd::draws::seed_of;
@@ -76,7 +77,7 @@ fn tell_decided(teller: &mut Teller, life: &mut Life) {
         let free = [100_000, 900_000];
         let worth = [0, 1].map(|arm| {
             let value = gate::agreement(&run, both[arm], &unit);
-            [Some(value.map_or(free[arm], |value| value.value()))]
+            [Some(value.map_or(free[arm], Micro::value))]
         });
         let values: [&[Option<i64>]; 2] = [&worth[0], &worth[1]];
         for score in life.scores(t, &[values]) {
