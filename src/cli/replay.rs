@@ -37,8 +37,7 @@ build, within 1e-9 by another. `clover schema` lists kind by kind who computes w
 schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
 nothing differs, and something cannot be computed again, because an input was erased or is\n\
 not here, or nobody recorded it. What a person decided counts for neither.\n\
-A run of a judge behind HTTP, or of a judge's prompt: every event of it that follows from those\n\
-before (schema/ENDPOINTS.md, schema/SGD.md).\n\n\
+A run, of a judge behind HTTP or of a judge's prompt: every event of it that follows from others.\n\n\
 Example:\n  clover replay 4127 --explain\n  clover replay run-7 --cassette run-7.jsonl";
 
 #[derive(Debug, clap::Args)]

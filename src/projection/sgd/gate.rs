@@ -189,10 +189,10 @@ fn arm_of(manifest: &Manifest, role: ArmRole) -> Option<&Arm> {
 }
 
 /// What a plan says, and the run whose gate it plans.
-type Claimed<'a> = (&'a SgdRun, (&'a ManifestId, &'a Manifest));
+type PlanOfRun<'a> = (&'a SgdRun, (&'a ManifestId, &'a Manifest));
 
 /// A gate binds the clusters that its run kept for confirm.
-fn check_units((run, (_, manifest)): Claimed<'_>) -> RuleAnswer {
+fn check_units((run, (_, manifest)): PlanOfRun<'_>) -> RuleAnswer {
     let (name, root) = (&run.said.run, confirm_root(run));
     let bound = manifest.data.as_ref().map(|of| of.confirm_root);
     let expected = format!("a gate on the confirm clusters of {name}, {}", root.0);
@@ -202,7 +202,7 @@ fn check_units((run, (_, manifest)): Claimed<'_>) -> RuleAnswer {
 }
 
 /// A gate holds its candidate against prompt 0.
-fn check_base((run, (id, manifest)): Claimed<'_>) -> RuleAnswer {
+fn check_base((run, (id, manifest)): PlanOfRun<'_>) -> RuleAnswer {
     let mut arms = manifest.arms.iter().flatten();
     let is_base = arms
         .any(|arm| arm.role == ArmRole::Baseline && arm.artifact_digest == run.said.prompt_digest);
@@ -211,7 +211,7 @@ fn check_base((run, (id, manifest)): Claimed<'_>) -> RuleAnswer {
     Ok(())
 }
 
-fn check_metric((run, (_, manifest)): Claimed<'_>) -> RuleAnswer {
+fn check_metric((run, (_, manifest)): PlanOfRun<'_>) -> RuleAnswer {
     let name = &run.said.run;
     let metric = manifest.metric.as_ref().required("section metric")?;
     let digest = metric_digest(run).required(&format!("a checkpoint of {name}"))?;
@@ -222,7 +222,7 @@ fn check_metric((run, (_, manifest)): Claimed<'_>) -> RuleAnswer {
     Ok(())
 }
 
-fn check_scale((_, (_, manifest)): Claimed<'_>) -> RuleAnswer {
+fn check_scale((_, (_, manifest)): PlanOfRun<'_>) -> RuleAnswer {
     let metric = manifest.metric.as_ref().required("section metric")?;
     let is_whole = metric.scale_lo_micro.value() == 0
         && metric.scale_hi_micro.value() == ONE
@@ -233,7 +233,7 @@ fn check_scale((_, (_, manifest)): Claimed<'_>) -> RuleAnswer {
     Ok(())
 }
 
-fn check_kind((_, (id, manifest)): Claimed<'_>) -> RuleAnswer {
+fn check_kind((_, (id, manifest)): PlanOfRun<'_>) -> RuleAnswer {
     let margin = manifest
         .test
         .as_ref()
@@ -245,7 +245,7 @@ fn check_kind((_, (id, manifest)): Claimed<'_>) -> RuleAnswer {
     Ok(())
 }
 
-fn check_candidate((run, (id, manifest)): Claimed<'_>) -> RuleAnswer {
+fn check_candidate((run, (id, manifest)): PlanOfRun<'_>) -> RuleAnswer {
     let chosen = run.checkpoint.as_ref().map(|of| of.prompt_digest);
     let candidate = arm_of(manifest, ArmRole::Candidate).map(|arm| arm.artifact_digest);
     let expected = format!("the checkpoint of {} as candidate", run.said.run);
@@ -254,7 +254,7 @@ fn check_candidate((run, (id, manifest)): Claimed<'_>) -> RuleAnswer {
 }
 
 /// A question of a plan.
-type PlanCheck = fn(Claimed<'_>) -> RuleAnswer;
+type PlanCheck = fn(PlanOfRun<'_>) -> RuleAnswer;
 
 /// What a plan binds, by its fields.
 const BINDS: [(&str, PlanCheck); 2] = [

@@ -76,18 +76,12 @@ pub fn share(millionths: u64) -> Micro {
     micro(i64::try_from(millionths).unwrap_or(Micro::MAX))
 }
 
-/// A text; what is no text is left out of it, and a long one is cut. Of nothing it says so.
+/// A text; what is no text is left out of it, and a long one is cut.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn text(of: &str) -> Text {
     let clean = of.chars().take(DETAIL_MAX);
     let clean = clean.map(|letter| if letter.is_control() { ' ' } else { letter });
-    let clean: String = clean.collect();
-    let said = if clean.trim().is_empty() {
-        "nothing was said"
-    } else {
-        &clean
-    };
-    Text::new(said).expect("BUG: 400 characters without controls are a text")
+    Text::new(clean.collect::<String>()).expect("BUG: 400 characters without controls are a text")
 }
 
 /// A document in its canonical form.
