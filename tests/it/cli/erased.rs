@@ -82,7 +82,7 @@ fn report(desk: &mut Desk, name: &str) -> Value {
 }
 
 /// Rows of the first table of a part or appendix.
-fn rows<'v>(document: &'v Value, part: &str, table: &str) -> Vec<&'v Value> {
+pub(super) fn rows<'v>(document: &'v Value, part: &str, table: &str) -> Vec<&'v Value> {
     let chapters = ["parts", "appendices"].into_iter();
     let chapters = chapters.flat_map(|of| document[of].as_array().unwrap());
     let tables = chapters

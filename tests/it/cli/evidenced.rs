@@ -9,22 +9,10 @@ use sha2::Digest as _;
 use sha2::Sha256;
 
 use super::Desk;
+use super::erased::rows;
 
 fn report(desk: &mut Desk, command: &str) -> Value {
     serde_json::from_str(&desk.ok(&format!("report {command} --format json")).out).unwrap()
-}
-
-/// Rows of a table of a part or appendix.
-fn rows<'v>(document: &'v Value, part: &str, table: &str) -> Vec<&'v Value> {
-    let chapters = ["parts", "appendices"].into_iter();
-    let chapters = chapters.flat_map(|of| document[of].as_array().unwrap());
-    let tables = chapters
-        .filter(|of| of["part"] == part)
-        .flat_map(|of| of["tables"].as_array().unwrap());
-    let rows = tables
-        .filter(|of| of["table"] == table)
-        .flat_map(|of| of["rows"].as_array().unwrap());
-    rows.collect()
 }
 
 fn row<'v>(rows: &[&'v Value], key: &str, word: &str) -> &'v Value {
