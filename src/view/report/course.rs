@@ -454,10 +454,10 @@ pub(super) fn signed_lines(acts: &[&Act<'_>], state: &State) -> Vec<String> {
         .into_iter()
         .map(|((author, subject), (act, name, meaning))| {
             let own = holder(state, &author);
-            let of = if own == name.as_str() {
-                String::new()
+            let who = if own == name.as_str() {
+                own
             } else {
-                format!(" (key of {own})")
+                format!("{own}, signing as \"{}\"", cut(name.as_str(), NAME_MAX))
             };
             let void = if is_tainted(state, &author, act.entry.seq) {
                 ", VOID: the key is compromised"
@@ -465,8 +465,7 @@ pub(super) fn signed_lines(acts: &[&Act<'_>], state: &State) -> Vec<String> {
                 ""
             };
             format!(
-                "{}{of}, {} {subject} ({}), {} UTC, seq {}{void}",
-                name.as_str(),
+                "{who}, {} {subject} ({}), {} UTC, seq {}{void}",
                 act.verb,
                 meaning.as_str(),
                 minute(act.entry),
@@ -488,6 +487,9 @@ fn stands(of: &Act<'_>, acts: &[&Act<'_>], state: &State) -> bool {
     let is_void = is_tainted(state, &author, of.entry.seq) || acts.iter().any(|act| is_newer(&act));
     !(is_word(of) && is_void)
 }
+
+/// Characters of a printed name in a line of signatures.
+const NAME_MAX: usize = 60;
 
 /// What a refusal is called.
 const REFUSED: &str = "refused";
