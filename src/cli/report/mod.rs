@@ -176,6 +176,9 @@ pub(super) struct IterationArgs {
         hide_possible_values = true
     )]
     pub format: Option<ReportFormat>,
+    /// JSON of all that the page shows, its head and what happened since too, in place of the bundle
+    #[arg(long, conflicts_with = "publish")]
+    pub whole: bool,
     /// Keep the bundle in the ledger and sign its digest, as the arbiter
     #[arg(long)]
     pub publish: bool,
@@ -304,7 +307,10 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> 
     let Some(format) = format else {
         return Ok(view::summary(&bundle, &drawn));
     };
-    let bytes = format.render(&bundle, &drawn);
+    let bytes = match format {
+        ReportFormat::Json if args.whole => drawn.to_bytes(),
+        format => format.render(&bundle, &drawn),
+    };
     Ok(match given(ctx, args.out.as_deref(), &bytes)? {
         Rendering::Shown(text) => view::document(both, text),
         Rendering::Written(file, bytes) => view::written(both, &file, bytes),

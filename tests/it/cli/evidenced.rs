@@ -25,6 +25,21 @@ pub fn extracts(desk: &mut Desk) {
     principles(desk);
     samples(desk);
     on_paper(desk);
+    whole(desk);
+}
+
+/// JSON of an iteration's page: what its bundle has, and who did what beside it.
+fn whole(desk: &mut Desk) {
+    let bundle = report(desk, "iteration");
+    assert!(bundle["head"].is_null(), "{bundle}");
+    let all = report(desk, "iteration --whole");
+    assert_eq!(all["report"], "iteration");
+    let people = all["head"]["people"]["rows"].as_array().unwrap();
+    assert!(people.iter().any(|row| row["act"] == "accepted"), "{all}");
+    let since = all["head"]["since"]["rows"].as_array().unwrap();
+    assert!(since.iter().any(|row| row["act"] == "ROLLED BACK"), "{all}");
+    let parts = |of: &Value, name: &str| of[name].as_array().unwrap().len();
+    assert_eq!(parts(&all, "appendices"), parts(&bundle, "parts"));
 }
 
 /// What the export says: the line of each entry.
