@@ -117,7 +117,7 @@ const FILES: &str = "| `checkpoint` | the signed root over all entries (`schema/
 | `checkpoints.jsonl` | earlier checkpoints |
 | `keys/` | public keys that the entries name, `log.pem` that of the log |
 | `blobs/` | what entries name by digest |
-| `reports/` | reports, as the maker of the bundle rendered them |
+| `reports/` | reports, as the maker of the bundle rendered them; `published-ID.json` alone is checked: it holds the bytes that were signed |
 | `schema/` | the pages of the formats |
 | `verify/`, `verify.py`, `verify.sh` | programs that check it |
 | `bundle.json` | what the bundle is of |

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
 use crate::report::document::Chapter;
@@ -81,8 +82,8 @@ pub fn document(
     .chronicle(experiment)?;
     let acts = course::acts(&whole);
     let in_range = |act: &&Act<'_>| act.entry.seq >= source.from_seq;
-    let acts: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
-    out.signatures = course::signed_lines(&acts, source.state);
+    let recent: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
+    out.signatures = course::signed_lines(&recent, source.state);
     let read = (experiment, &chronicle, &whole);
     out.parts.extend(registers::of(source, kind, read)?);
     out.appendices = registers::behind(kind, &chronicle);
@@ -93,7 +94,7 @@ pub fn document(
     }
     out.appendices
         .extend(all.iter().map(|of| chapter(&chronicle, of, &short)));
-    out.appendices.extend(behind(source, (&chronicle, &whole)));
+    out.appendices.extend(behind(source.state, &chronicle, (&acts, &recent)));
     source.finish(out)
 }
 
@@ -292,14 +293,16 @@ fn key(of: &Requirement) -> &'static str {
 }
 
 /// What every framework asks for beside: signatures, people, changes, the population of entries.
-fn behind(source: &ReportSource<'_>, (chronicle, whole): (&Chronicle, &Chronicle)) -> Vec<Chapter> {
-    let state = source.state;
+fn behind(
+    state: &State,
+    chronicle: &Chronicle,
+    (acts, recent): (&[Act<'_>], &[&Act<'_>]),
+) -> Vec<Chapter> {
     let mut signed = Chapter::new(
         "signatures",
         "Signatures of people",
         "Printed name, date, time and meaning, as each person signed them, and the holder of the key.",
     );
-    let acts = course::acts(whole);
     let all: Vec<&Act<'_>> = acts.iter().collect();
     let mut table = course::signatures(&all, state);
     let range = chronicle.from_seq..=chronicle.through_seq;
@@ -337,13 +340,10 @@ fn behind(source: &ReportSource<'_>, (chronicle, whole): (&Chronicle, &Chronicle
         "Changes in the range",
         "Each step from an opening to a deployment, and what came of it: the population to draw samples from.",
     );
-    let acts = course::acts(whole);
-    let in_range = |act: &&Act<'_>| act.entry.seq >= source.from_seq;
-    let acts: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
     let table = course::table(
         "acts",
-        &counted(acts.len() as u64, "act", "acts"),
-        &acts,
+        &counted(recent.len() as u64, "act", "acts"),
+        recent,
         state,
     );
     changes.table_or(table, "no change is on record in the range");
