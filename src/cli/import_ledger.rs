@@ -46,6 +46,18 @@ pub(super) struct Args {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (from, into) = (ctx.path(&args.export), ctx.path(&args.into));
+    if ctx.globals.ledger.is_some() {
+        let message = "--ledger names a ledger that is there; --into names the folder of a new one";
+        let typed = shell::quoted(&args.export.display().to_string());
+        let next = format!("clover import ledger {typed} --into DIR");
+        return Err(CliError::usage(message, next));
+    }
+    if ambient::is_file(&from) {
+        let typed = shell::quoted(&from.display().to_string());
+        let message = format!("{} is a file, expected a folder", from.display());
+        let next = format!("unzip {typed} -d DIR && clover import ledger DIR --into NEW");
+        return Err(CliError::input(message, next));
+    }
     if !ambient::is_dir(&from) {
         let message = format!("{} is no folder of an export", from.display());
         return Err(CliError::not_found(message, "clover export jsonl -o DIR"));
