@@ -14,6 +14,7 @@ use crate::cli::judge_rows;
 use crate::event::id::AccountId;
 use crate::event::id::JudgeId;
 use crate::event::id::RunId;
+use crate::event::payload::endpoint::Dialect;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::model::dialect;
@@ -30,6 +31,7 @@ use crate::session::judge::live_stop;
 use crate::view::View;
 use crate::view::judge_ask as views;
 use crate::workflow::ask::dispatch::DispatchRules;
+use crate::workflow::ask::judged::AnswerForm;
 use crate::workflow::ask::judged::JudgePlan;
 use crate::workflow::ask::plan_file;
 
@@ -37,8 +39,8 @@ const HELP: &str = "clover judge ask --help";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The plan of the judge, a file in YAML; or the five options below
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["judge", "endpoint", "model", "pin", "levels"])]
+    /// The plan of the judge, a file in YAML; or the six options below
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["judge", "endpoint", "model", "pin", "levels", "answer"])]
     pub plan: Option<PathBuf>,
     /// The judge's name
     #[arg(long, value_name = "ID", required_unless_present = "plan")]
@@ -55,6 +57,9 @@ pub(super) struct Args {
     /// Its levels, lowest first [else 1,2,3,4,5]
     #[arg(long, value_name = "N,N,...")]
     pub levels: Option<String>,
+    /// What makes the score: logprob, the mean of levels by probability [else json]
+    #[arg(long, value_name = "FORM")]
+    pub answer: Option<String>,
     /// JSON Lines of prompts and responses; default those of import rows
     #[arg(long, value_name = "PATH")]
     pub rows: Vec<PathBuf>,
@@ -122,13 +127,7 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
             )
         })?;
         let place = endpoint_terms::found(endpoints, &plan.endpoint)?;
-        if plan.seeded && !dialect::wire(place.said.dialect).has_seed() {
-            let message = format!("decoding.seed: {} takes none", place.said.dialect);
-            return Err(CliError::input(
-                message,
-                "the same plan without decoding.seed",
-            ));
-        }
+        fits_dialect(&plan, place.said.dialect)?;
         return Ok(plan);
     }
     let text = |of: &Option<String>| of.clone().unwrap_or_default();
@@ -146,7 +145,14 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
     let place = endpoint_terms::found(endpoints, &endpoint)?;
     let seeded = dialect::wire(place.said.dialect).has_seed();
     let model = text(&args.model);
+    let answer = args.answer.as_deref().map(|word| {
+        AnswerForm::of(word).ok_or_else(|| {
+            let message = format!("--answer {word:?}: expected json or logprob");
+            CliError::usage(message, HELP)
+        })
+    });
     let plan = JudgePlan {
+        answer: answer.transpose()?.unwrap_or_default(),
         endpoint,
         judge,
         levels: levels
@@ -160,7 +166,23 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
     };
     plan.check()
         .map_err(|error| CliError::usage(error.to_string(), HELP))?;
+    fits_dialect(&plan, place.said.dialect)?;
     Ok(plan)
+}
+
+/// Whether a dialect can ask what a plan wants.
+fn fits_dialect(plan: &JudgePlan, dialect: Dialect) -> Result<(), CliError> {
+    let wire = dialect::wire(dialect);
+    if plan.seeded && !wire.has_seed() {
+        let message = format!("decoding.seed: {dialect} takes none");
+        let next = "the same plan without decoding.seed";
+        return Err(CliError::input(message, next));
+    }
+    if plan.answer == AnswerForm::Logprob && !wire.has_logprobs() {
+        let message = format!("answer: {dialect} gives no log-probabilities");
+        return Err(CliError::input(message, "the same plan with answer: json"));
+    }
+    Ok(())
 }
 
 /// The most that the run may cost, in millionths of a dollar.

@@ -7,6 +7,7 @@
 //! [`Finite`] doubles; [`math`] is the only door to transcendental functions and fixes the order of sums.
 
 pub mod draws;
+pub mod mass;
 pub mod math;
 
 mod finite;

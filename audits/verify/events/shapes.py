@@ -261,6 +261,7 @@ ATTEMPTS = listing(record(
         "rejected", "unreachable")}), 16)
 TOKENS = record(cache_read=COUNT, cache_write=COUNT, input=COUNT, output=COUNT, reasoning=COUNT)
 ASKED_TEXTS = record(a_hash=hex64, x_hash=hex64)
+LEVEL_MASSES = listing(record(level=COUNT, logprob_micro=MICRO), 32)
 CALL_OF = record(call=hex64, texts=ASKED_TEXTS)
 ASKED_MODEL = record(
     account=Optional(ident), cap_usd_micro=Optional(COUNT), endpoint=ident, form=text, max_output_tokens=COUNT, model=text,

@@ -123,7 +123,53 @@ def rule_ask(state, e):
     pin = judge["asked"]["pin"]
     if answered and data.get("model_returned") != pin:
         return "an answer of %s, which is pinned" % pin, data.get("model_returned", "nobody")
+    return masses_problem(data, judge["asked"].get("weighed_levels"))
+
+
+def masses_problem(data, levels):
+    """A judge whose levels are weighed scores by their masses, and by nothing else; any other judge has none."""
+    masses = data.get("masses")
+    if levels is None:
+        return ("masses of a judge whose levels are weighed, and of no other", "some") if masses is not None else None
+    if (data["outcome"] in ("answered", "uncovered")) != (masses is not None):
+        return "masses of an answer that was read, and of no other call", data["outcome"]
+    if masses is None:
+        return None
+    outcome, score = mean_level(masses, levels)
+    if data["outcome"] != outcome:
+        return "an outcome that its masses give, %s" % outcome, data["outcome"]
+    if data.get("score_micro") != score:
+        return "the score that its masses give, %s" % score, str(data.get("score_micro", ""))
     return None
+
+
+def mass(logprob):
+    """e^(logprob / 10^6) in units of 10^-18, by whole numbers alone (`schema/ENDPOINTS.md`)."""
+    whole, rest = divmod(-logprob, 10 ** 6)
+    out, term, k = 0, 10 ** 18, 0
+    while term:
+        out += -term if k % 2 else term
+        k += 1
+        term = term * rest // (k * 10 ** 6)
+    for _ in range(whole):
+        out = out * 367879441171442321 // 10 ** 18
+    return out
+
+
+def mean_level(masses, levels):
+    """(outcome, score in millionths): the mean level, each by its probability."""
+    steps = levels - 1
+    if steps < 1 or any(of["level"] > steps or not -10 ** 8 <= of["logprob_micro"] <= 0 for of in masses):
+        return "unparsed", None
+    weights = [mass(of["logprob_micro"]) for of in masses]
+    total = sum(weights)
+    if total * 1000 > 1001 * 10 ** 18:
+        return "unparsed", None
+    if total * 100 < 95 * 10 ** 18:
+        return "uncovered", None
+    down, rest = divmod(10 ** 6 * sum(w * of["level"] for w, of in zip(weights, masses)), total * steps)
+    up = 2 * rest > total * steps or 2 * rest == total * steps and down % 2 == 1
+    return "answered", down + up
 
 
 def rule_one_ask(state, e):

@@ -231,6 +231,13 @@ pub struct CallRecorded {
     pub hold: Option<Text>,
     /// The judge, of the experiment in the header.
     pub judge: JudgeId,
+    /// What the answer says of each level at the place of the score; absent where the level that was said is the score.
+    #[serde(
+        default,
+        deserialize_with = "masses",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub masses: Option<Vec<LevelMass>>,
     /// The model that answered, as it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_returned: Option<Text>,
@@ -256,6 +263,31 @@ pub struct CallRecorded {
     pub tokens: Option<TokenCounts>,
     /// What the answer says of its tokens.
     pub usage: UsageState,
+}
+
+/// Most alternatives of a score that are kept.
+pub const MASSES_MAX: usize = 32;
+
+/// A token that a model weighed in place of a score, and that is one level but for white space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LevelMass {
+    /// Which level, from 0 for the lowest.
+    pub level: Count,
+    /// Its log-probability in millionths of a nat: from -100 nats to 0.
+    pub logprob_micro: Micro,
+}
+
+fn masses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<LevelMass>>, D::Error> {
+    let list = Option::<Vec<LevelMass>>::deserialize(deserializer)?;
+    let many = list.as_ref().map_or(0, Vec::len);
+    if many > MASSES_MAX {
+        return Err(D::Error::custom(format!(
+            "expected at most {MASSES_MAX} masses, found {many}"
+        )));
+    }
+    Ok(list)
 }
 
 impl CallRecorded {

@@ -66,6 +66,10 @@ pub struct AskedAt {
     pub plan: BlobRef,
     /// Its digest.
     pub plan_digest: Digest,
+    /// How many levels there are where the score is their mean, each weighed by its probability; absent where the level that was
+    /// said is the score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighed_levels: Option<Count>,
 }
 
 /// What a judge's raw scores depend on besides the text: one name, one meaning, from its first score on.

@@ -98,7 +98,7 @@ impl WireForm for Anthropic {
             tokens: tokens.map(|(tokens, _)| tokens),
             tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
-            logprobs: Vec::new(),
+            tokens_said: Vec::new(),
         })
     }
 

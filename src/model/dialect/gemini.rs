@@ -1,17 +1,15 @@
 //! `generateContent` of Gemini: `POST /v1beta/models/MODEL:generateContent`. The key never stands in the address.
 
-use clover_workflow::ask::AnswerFormat;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::ReplyReading;
+use clover_workflow::ask::reading::ReplyToken;
 use clover_workflow::ask::reading::StopCause;
-use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::ALTERNATIVES;
 use super::RequestBody;
 
 /// The dialect.
@@ -59,6 +57,8 @@ struct CandidatePart {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LogprobsResult {
+    #[serde(default)]
+    chosen_candidates: Vec<TopCandidate>,
     #[serde(default)]
     top_candidates: Vec<TopCandidates>,
 }
@@ -118,9 +118,10 @@ impl WireForm for Gemini {
             how.insert("responseMimeType", json!("application/json"));
             how.insert("responseJsonSchema", schema);
         }
-        if ask.format == AnswerFormat::Logprobs {
+        let alternatives = ask.format.alternatives();
+        if alternatives > 0 {
             how.insert("responseLogprobs", json!(true));
-            how.insert("logprobs", json!(ALTERNATIVES));
+            how.insert("logprobs", json!(alternatives));
         }
         body.insert("generationConfig", how);
         // A model's name stands in the path: what is not plain there is escaped.
@@ -171,7 +172,6 @@ impl WireForm for Gemini {
         let parts = content.map(|of| of.parts).unwrap_or_default();
         let spoken = parts.iter().filter(|part| !part.thought);
         let texts = spoken.filter_map(|part| part.text.as_deref());
-        let given = logprobs.map(|of| of.top_candidates).unwrap_or_default();
         Some(ReplyReading {
             text: texts.collect(),
             model: body
@@ -186,7 +186,7 @@ impl WireForm for Gemini {
             tokens: tokens.map(|(tokens, _)| tokens),
             tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
-            logprobs: given.iter().map(masses).collect(),
+            tokens_said: logprobs.map(|of| of.tokens()).unwrap_or_default(),
         })
     }
 
@@ -195,11 +195,20 @@ impl WireForm for Gemini {
     }
 }
 
-fn masses(of: &TopCandidates) -> Vec<TokenMass> {
-    let all = of.candidates.iter();
-    let mass = all.map(|of| TokenMass {
-        token: of.token.clone(),
-        logprob_micro: super::logprob_micro(&of.log_probability),
-    });
-    mass.collect()
+impl LogprobsResult {
+    /// The tokens that were said, each with the alternatives at its place.
+    fn tokens(&self) -> Vec<ReplyToken> {
+        let mass = |of: &TopCandidate| super::token_mass(&of.token, &of.log_probability);
+        let said = self.chosen_candidates.iter().enumerate();
+        let each = said.map(|(at, of)| {
+            let others = self.top_candidates.get(at);
+            let others = others.map(|others| others.candidates.iter().map(mass).collect());
+            super::reply_token(
+                of.token.clone().into_bytes(),
+                mass(of),
+                others.unwrap_or_default(),
+            )
+        });
+        each.collect()
+    }
 }

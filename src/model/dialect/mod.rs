@@ -18,6 +18,7 @@ use clover_workflow::ask::AnswerFormat;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
+use clover_workflow::ask::reading::ReplyToken;
 use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
 use serde::Deserializer;
@@ -27,9 +28,6 @@ use serde_json::Value;
 use serde_json::json;
 use serde_json::value::RawValue;
 use serde_json::value::to_raw_value;
-
-/// Alternatives of a token that are asked for.
-const ALTERNATIVES: u64 = 5;
 
 /// What a dialect writes and reads.
 pub fn wire(dialect: Dialect) -> &'static dyn WireForm {
@@ -245,6 +243,7 @@ fn tokens(
 struct TokenLogprobs {
     token: String,
     logprob: Box<RawValue>,
+    bytes: Option<Vec<u8>>,
     #[serde(default)]
     top_logprobs: Vec<TokenLogprob>,
 }
@@ -255,19 +254,30 @@ struct TokenLogprob {
     logprob: Box<RawValue>,
 }
 
-impl TokenLogprobs {
-    /// The alternatives of a token; the token itself where none are given.
-    fn masses(&self) -> Vec<TokenMass> {
-        let mass = |token: &str, logprob: &RawValue| TokenMass {
-            token: token.to_owned(),
-            logprob_micro: logprob_micro(logprob),
-        };
-        if self.top_logprobs.is_empty() {
-            return vec![mass(&self.token, &self.logprob)];
-        }
-        let all = self.top_logprobs.iter();
-        all.map(|of| mass(&of.token, &of.logprob)).collect()
+fn token_mass(token: &str, logprob: &RawValue) -> TokenMass {
+    TokenMass {
+        token: token.to_owned(),
+        logprob_micro: logprob_micro(logprob),
     }
+}
+
+impl TokenLogprobs {
+    fn read(&self) -> ReplyToken {
+        let said = token_mass(&self.token, &self.logprob);
+        let others = self.top_logprobs.iter();
+        let others = others.map(|of| token_mass(&of.token, &of.logprob));
+        let bytes = self.bytes.as_deref();
+        let bytes = bytes.unwrap_or(self.token.as_bytes()).to_vec();
+        reply_token(bytes, said, others.collect())
+    }
+}
+
+/// A token with its alternatives. Servers list the most probable ones; the one that was drawn need not be among them.
+fn reply_token(bytes: Vec<u8>, said: TokenMass, mut masses: Vec<TokenMass>) -> ReplyToken {
+    if masses.iter().all(|of| of.token != said.token) {
+        masses.push(said);
+    }
+    ReplyToken { bytes, masses }
 }
 
 /// A log-probability in millionths of a nat, from its decimal text, half to even; none where it is no number that one can be.

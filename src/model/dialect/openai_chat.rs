@@ -1,6 +1,5 @@
 //! Chat completions of OpenAI, and of what is compatible with them: `POST /chat/completions`.
 
-use clover_workflow::ask::AnswerFormat;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
@@ -10,7 +9,6 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::json;
 
-use super::ALTERNATIVES;
 use super::JSON_SCHEMA;
 use super::RequestBody;
 use super::SchemaFormat;
@@ -112,9 +110,10 @@ impl WireForm for OpenaiChat {
             };
             body.insert("response_format", format);
         }
-        if ask.format == AnswerFormat::Logprobs {
+        let alternatives = ask.format.alternatives();
+        if alternatives > 0 {
             body.insert("logprobs", json!(true));
-            body.insert("top_logprobs", json!(ALTERNATIVES));
+            body.insert("top_logprobs", json!(alternatives));
         }
         ("/chat/completions".to_owned(), body.bytes())
     }
@@ -156,10 +155,10 @@ impl WireForm for OpenaiChat {
             tokens: tokens.map(|(tokens, _)| tokens),
             tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
-            logprobs: given
+            tokens_said: given
                 .unwrap_or_default()
                 .iter()
-                .map(TokenLogprobs::masses)
+                .map(TokenLogprobs::read)
                 .collect(),
         })
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use clover_workflow::ask::AnswerFormat;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
@@ -11,7 +10,6 @@ use clover_workflow::ask::reading::StopCause;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::ALTERNATIVES;
 use super::JSON_SCHEMA;
 use super::RequestBody;
 use super::SchemaFormat;
@@ -97,10 +95,11 @@ impl WireForm for OpenaiResponses {
             let format = SchemaFormat::new(schema, true, Some(JSON_SCHEMA));
             body.insert("text", BTreeMap::from([("format", format)]));
         }
-        if ask.format == AnswerFormat::Logprobs {
+        let alternatives = ask.format.alternatives();
+        if alternatives > 0 {
             let include = json!(["message.output_text.logprobs"]);
             body.insert("include", include);
-            body.insert("top_logprobs", json!(ALTERNATIVES));
+            body.insert("top_logprobs", json!(alternatives));
         }
         ("/responses".to_owned(), body.bytes())
     }
@@ -144,7 +143,7 @@ impl WireForm for OpenaiResponses {
             tokens: tokens.map(|(tokens, _)| tokens),
             tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
-            logprobs: given.map(TokenLogprobs::masses).collect(),
+            tokens_said: given.map(TokenLogprobs::read).collect(),
         })
     }
 

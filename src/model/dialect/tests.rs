@@ -193,7 +193,7 @@ fn a_log_probability_that_cannot_be_is_none() {
             {{"token":"x","logprob":{logprob},"top_logprobs":[]}}]}}}}]}}"#
         );
         let read = wire(Dialect::OpenaiChat).read(body.as_bytes())?;
-        read.logprobs[0][0].logprob_micro
+        read.tokens_said[0].masses[0].logprob_micro
     };
     assert_eq!(said("-0.25"), Some(-250_000));
     for text in ["0.5", "\"NaN\"", "null", "-1e400"] {
@@ -220,6 +220,7 @@ fn a_schema_names_the_members_in_the_order_of_the_answer() {
             form: "answer/1".into(),
             levels: vec![1, 2],
             reasoning: "before".into(),
+            weighed: false,
         };
         let (_, body) = wire(dialect).request(&ask(format));
         let body = String::from_utf8(body).unwrap();

@@ -205,14 +205,17 @@ pub(super) fn answer(
         Some(SaidUsage::Absent) => None,
         Some(SaidUsage::Huge) => Some([1_u64 << 40, output]),
     };
-    let logprobs = wanted.logprobs.then_some(words.as_slice());
+    let tokens_said = wanted.logprobs.then(|| match level {
+        Some(level) if !is_said => level_tokens(&text, *level, &wanted.levels, number(3)),
+        _ => words.iter().map(|word| SaidToken::word(word)).collect(),
+    });
     let written = BodyWriter {
         model: &model,
         text: &text,
         cut: cut || fault.stop == Some(SaidStop::Limit),
         refused: fault.stop == Some(SaidStop::Refusal),
         said,
-        logprobs,
+        tokens: tokens_said.as_deref(),
     };
     SimulatedAnswer {
         body: written.body(dialect).to_string(),
@@ -230,7 +233,66 @@ struct BodyWriter<'a> {
     cut: bool,
     refused: bool,
     said: Option<[u64; 2]>,
-    logprobs: Option<&'a [&'a str]>,
+    tokens: Option<&'a [SaidToken]>,
+}
+
+/// A token that is said, with what was weighed in its place and how probable each was.
+struct SaidToken {
+    text: String,
+    weighed: Vec<(String, f64)>,
+}
+
+impl SaidToken {
+    /// About half the mass for the word that is said, a quarter for another.
+    fn word(word: &str) -> Self {
+        Self {
+            text: word.to_owned(),
+            weighed: vec![(word.to_owned(), -0.7), ("iris".to_owned(), -1.4)],
+        }
+    }
+
+    /// Certain.
+    fn sure(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            weighed: vec![(text.to_owned(), 0.0)],
+        }
+    }
+
+    fn masses(&self) -> Vec<Value> {
+        let each = self.weighed.iter();
+        let each = each.map(|(token, logprob)| json!({"token": token, "logprob": logprob}));
+        each.collect()
+    }
+}
+
+/// Tokens of an answer with a score: four bytes each, and the score one of its own. Another level, which is drawn, has a part
+/// of the probability, and so has the level with a space before it.
+fn level_tokens(text: &str, level: i64, levels: &[i64], drawn: usize) -> Vec<SaidToken> {
+    let (said, other) = (level.to_string(), levels[drawn % levels.len()].to_string());
+    let Some(at) = text.rfind(&said) else {
+        return vec![SaidToken::sure(text)];
+    };
+    let (before, after) = (&text[..at], &text[at + said.len()..]);
+    let cut = |part: &str| -> Vec<SaidToken> {
+        let chunks = part.as_bytes().chunks(TOKEN_BYTES);
+        let texts = chunks.map(String::from_utf8_lossy);
+        texts.map(|text| SaidToken::sure(&text)).collect()
+    };
+    let mut out = cut(before);
+    // .62, .08 and .28 of the probability; the rest goes to no level.
+    let mut weighed = vec![(said.clone(), -0.478_036), (format!(" {said}"), -2.525_729)];
+    if other == said {
+        weighed[0].1 = -0.105_361;
+    } else {
+        weighed.push((other, -1.272_966));
+    }
+    out.push(SaidToken {
+        text: said,
+        weighed,
+    });
+    out.extend(cut(after));
+    out
 }
 
 impl BodyWriter<'_> {
@@ -246,12 +308,12 @@ impl BodyWriter<'_> {
         self.stop(limit, done)
     }
 
-    /// About half the mass for the word that is said, a quarter for another.
+    /// Each token with its alternatives, the first of which was said.
     fn masses(&self) -> Vec<Value> {
-        let words = self.logprobs.unwrap_or_default().iter();
-        let each = words.map(|word| {
-            json!({"token": word, "logprob": -0.7, "top_logprobs": [
-                {"token": word, "logprob": -0.7}, {"token": "iris", "logprob": -1.4}]})
+        let tokens = self.tokens.unwrap_or_default().iter();
+        let each = tokens.map(|token| {
+            json!({"token": token.text, "logprob": token.weighed[0].1, "bytes": token.text.as_bytes(),
+                "top_logprobs": token.masses()})
         });
         each.collect()
     }
@@ -275,7 +337,7 @@ impl BodyWriter<'_> {
                 "choices": [{"index": 0, "finish_reason": self.stop("length", "stop"),
                     "message": {"role": "assistant", "content": self.text,
                         "refusal": self.refused.then_some(self.text)},
-                    "logprobs": self.logprobs.map(|_| json!({"content": self.masses()}))}],
+                    "logprobs": self.tokens.map(|_| json!({"content": self.masses()}))}],
                 "usage": self.usage(["prompt_tokens", "completion_tokens"], Some("total_tokens")),
             }),
             Dialect::OpenaiResponses => json!({
@@ -298,11 +360,15 @@ impl BodyWriter<'_> {
     }
 
     fn gemini(&self) -> Value {
-        let words = self.logprobs.map(|words| {
-            let each = words
-                .iter()
-                .map(|word| json!({"candidates": [{"token": word, "logProbability": -0.7}]}));
-            json!({"topCandidates": each.collect::<Vec<_>>()})
+        let named =
+            |(token, logprob): &(String, f64)| json!({"token": token, "logProbability": logprob});
+        let words = self.tokens.map(|tokens| {
+            let chosen = tokens.iter().map(|token| named(&token.weighed[0]));
+            let top = tokens.iter().map(|token| {
+                let each: Vec<_> = token.weighed.iter().map(named).collect();
+                json!({"candidates": each})
+            });
+            json!({"chosenCandidates": chosen.collect::<Vec<_>>(), "topCandidates": top.collect::<Vec<_>>()})
         });
         let names = ["promptTokenCount", "candidatesTokenCount"];
         json!({

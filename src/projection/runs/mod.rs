@@ -1,6 +1,7 @@
 //! Runs of models behind HTTP: what each was held for, what its calls came to, and how it ended. The rules `run`, `ask`,
 //! `price`, `hold` and `source` read it.
 
+pub mod masses;
 pub mod money;
 pub mod rules;
 mod source;

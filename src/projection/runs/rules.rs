@@ -32,6 +32,7 @@ use clover_num::Count;
 
 use super::ModelRun;
 use super::ModelRuns;
+use super::masses;
 use super::money;
 use super::money::CallMoney;
 use super::money::MONEY;
@@ -343,6 +344,46 @@ fn check_ask(state: &State, said: &CallRecorded) -> RuleAnswer {
         said.model_returned
             .as_ref()
             .map_or("nobody", |of| of.as_str())
+    );
+    check_masses(said, asked.weighed_levels)
+}
+
+/// A judge whose levels are weighed scores by their masses, and by nothing else; any other judge has none.
+fn check_masses(said: &CallRecorded, levels: Option<Count>) -> RuleAnswer {
+    let Some(levels) = levels else {
+        ensure!(
+            said.masses.is_none(),
+            "masses of a judge whose levels are weighed, and of no other",
+            "some"
+        );
+        return Ok(());
+    };
+    let was_read = matches!(said.outcome, CallOutcome::Answered | CallOutcome::Uncovered);
+    ensure!(
+        was_read == said.masses.is_some(),
+        "masses of an answer that was read, and of no other call",
+        said.outcome.as_str()
+    );
+    let Some(all) = &said.masses else {
+        return Ok(());
+    };
+    let (outcome, score) = match masses::score(all, levels) {
+        Ok(score) => (CallOutcome::Answered, Some(score)),
+        Err(fault) => (fault.outcome(), None),
+    };
+    ensure!(
+        said.outcome == outcome,
+        format!("an outcome that its masses give, {outcome}"),
+        said.outcome.as_str()
+    );
+    ensure!(
+        said.score_micro == score,
+        format!(
+            "the score that its masses give, {}",
+            score.map_or_else(String::new, |of| of.to_string())
+        ),
+        said.score_micro
+            .map_or_else(String::new, |of| of.to_string())
     );
     Ok(())
 }

@@ -141,6 +141,7 @@ impl Assignment {
                     pin: fixed(&of.pin),
                     plan: batch::reference(&bytes, "application/json"),
                     plan_digest: of.digest(),
+                    weighed_levels: of.weighed_levels(),
                 });
                 let temperature = of.temperature_micro.and_then(|of| i64::try_from(of).ok());
                 decoding = temperature.and_then(Micro::new).unwrap_or_default();

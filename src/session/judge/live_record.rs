@@ -164,11 +164,11 @@ impl Recorder<'_> {
         });
         let fenced = FencedRow::new(pepper, (&ask.texts.x_hash, &ask.texts.a_hash), texts);
         let judged = called::judged(self.plan, fenced.ticket(), &ended);
-        ended.detail.clone_from(&judged.detail);
+        ended.detail.clone_from(&judged.answer.detail);
         let mut call = ReadCall {
             at,
             cost: Count::default(),
-            outcome: judged.outcome,
+            outcome: judged.answer.outcome,
             body: None,
             ended,
             judged,
@@ -214,6 +214,7 @@ impl Recorder<'_> {
             fingerprint: None,
             hold: Some(hold.name.clone()),
             judge: self.judge.clone(),
+            masses: None,
             model_returned: None,
             nth: count(ask.nth),
             outcome: CallOutcome::Lost,
@@ -451,7 +452,7 @@ impl Recorder<'_> {
             for (row, reading) in &ask.rows {
                 let place = (row.policy.clone(), row.item.clone(), row.draw);
                 of_rows.insert(place, of);
-                if let Some(score) = call.judged.score {
+                if let Some(score) = call.judged.answer.score {
                     good.push((row.clone(), reading.clone(), score));
                     continue;
                 }

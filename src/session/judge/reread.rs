@@ -162,7 +162,7 @@ fn without_vault(ledger: &Ledger, mut out: RereadAnswers) -> Result<RereadAnswer
 /// What a call says that follows from its answer.
 #[derive(Debug, PartialEq, Eq)]
 struct Follows {
-    members: [(&'static str, String); 7],
+    members: [(&'static str, String); 8],
 }
 
 fn word<T: ToString>(of: Option<T>) -> String {
@@ -172,6 +172,12 @@ fn word<T: ToString>(of: Option<T>) -> String {
 impl Follows {
     fn said(said: &CallRecorded) -> Self {
         let tokens = said.tokens.map(|of| format!("{of:?}"));
+        let masses = said.masses.as_ref().map(|of| {
+            let each = of
+                .iter()
+                .map(|of| format!("{} {}", of.level, of.logprob_micro));
+            each.collect::<Vec<_>>().join(", ")
+        });
         Self {
             members: [
                 ("outcome", said.outcome.to_string()),
@@ -179,6 +185,7 @@ impl Follows {
                     "model_returned",
                     word(said.model_returned.as_ref().map(Text::as_str)),
                 ),
+                ("masses", word(masses)),
                 ("score_micro", word(said.score_micro.map(Micro::value))),
                 ("tokens", word(tokens)),
                 ("usage", said.usage.as_str().to_owned()),
@@ -204,7 +211,7 @@ impl Follows {
             Some(read) => judge.follow(&mut again, pepper, &read),
             None if was_answered => {
                 again.outcome = CallOutcome::Unparsed;
-                (again.score_micro, again.tokens) = (None, None);
+                (again.masses, again.score_micro, again.tokens) = (None, None, None);
                 again.usage = UsageState::Absent;
             }
             None => {}
@@ -219,9 +226,10 @@ impl KnownJudge {
         let format = self.plan.ask("", &fenced).format;
         let (outcome, detail) = reading::outcome_of(read, &format);
         let said = (outcome, detail.map(str::to_owned));
-        let (outcome, score, detail) = called::answered(&self.plan, read, said, fenced.ticket());
-        (again.outcome, again.score_micro) = (outcome, score);
-        again.detail = called::kept_text(detail.as_deref());
+        let answer = called::answered(&self.plan, read, said, fenced.ticket());
+        (again.outcome, again.score_micro) = (answer.outcome, answer.score);
+        again.masses = answer.masses;
+        again.detail = called::kept_text(answer.detail.as_deref());
         again.model_returned = called::kept_text(read.model.as_deref());
         again.fingerprint = called::kept_text(read.fingerprint.as_deref());
         again.tokens = read.tokens;

@@ -433,7 +433,7 @@ impl Walk<'_> {
         let row = self.calls.basis.row.as_ref();
         let mut again = called::recorded(frame, (&line.ended, &line.judged), row);
         // What a provider said of an ask that came to nothing was not kept with a body.
-        if line.judged.detail.is_none() && line.ended.reading.is_none() {
+        if line.judged.answer.detail.is_none() && line.ended.reading.is_none() {
             again.detail.clone_from(&said.detail);
         }
         let (one, other) = (Payload::from(said.clone()), Payload::from(again.clone()));

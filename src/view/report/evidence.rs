@@ -94,7 +94,8 @@ pub fn document(
     }
     out.appendices
         .extend(all.iter().map(|of| chapter(&chronicle, of, &short)));
-    out.appendices.extend(behind(source.state, &chronicle, (&acts, &recent)));
+    out.appendices
+        .extend(behind(source.state, &chronicle, (&acts, &recent)));
     source.finish(out)
 }
 

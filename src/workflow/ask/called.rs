@@ -10,11 +10,14 @@ use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
 use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::CallRecorded;
+use clover_event::payload::model_runs::LevelMass;
 use clover_event::payload::model_runs::UsageState;
 use clover_event::payload::model_terms::PriceRow;
 use clover_ground::digest::Digest;
 use clover_num::Count;
 use clover_num::Micro;
+use clover_projection::runs::masses;
+use clover_projection::runs::masses::MassFault;
 use clover_projection::runs::money;
 use clover_projection::runs::money::CallMoney;
 
@@ -32,48 +35,87 @@ const SAID_BYTES: usize = 300;
 /// What a call came to by its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgedCall {
+    /// What its answer comes to.
+    pub answer: JudgedAnswer,
+    /// What the answer says of its tokens.
+    pub usage: UsageState,
+}
+
+/// What an answer of a judge comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JudgedAnswer {
     /// What is wrong, in a word or as the provider says it.
     pub detail: Option<String>,
+    /// What it says of each level, where levels are weighed.
+    pub masses: Option<Vec<LevelMass>>,
     /// What it came to.
     pub outcome: CallOutcome,
     /// The score, as a share of the levels.
     pub score: Option<Micro>,
-    /// What the answer says of its tokens.
-    pub usage: UsageState,
+}
+
+impl JudgedAnswer {
+    /// An answer that gives no score.
+    fn none(outcome: CallOutcome, detail: Option<String>) -> Self {
+        Self {
+            detail,
+            masses: None,
+            outcome,
+            score: None,
+        }
+    }
 }
 
 /// Reads a call that ended. `ticket` is what an answer about its row repeats.
 pub fn judged(plan: &JudgePlan, ticket: &str, ended: &EndedCall) -> JudgedCall {
     let reading = ended.reading.as_ref();
     let said = (ended.outcome, ended.detail.clone());
-    let (outcome, score, detail) = match reading {
-        None => (said.0, None, said.1),
+    let answer = match reading {
+        None => JudgedAnswer::none(said.0, said.1),
         Some(reading) => answered(plan, reading, said, ticket),
     };
     JudgedCall {
-        detail,
-        outcome,
-        score,
+        answer,
         usage: usage(&ended.attempts, reading),
     }
 }
 
-/// What an ask came to by an answer of its judge, the score where it has the form, and what is wrong in a word.
+/// What an ask came to by an answer of its judge: the score where it has the form, and what is wrong in a word.
 pub fn answered(
     plan: &JudgePlan,
     reading: &ReplyReading,
     (outcome, detail): (CallOutcome, Option<String>),
     ticket: &str,
-) -> (CallOutcome, Option<Micro>, Option<String>) {
+) -> JudgedAnswer {
     if reading.model.as_deref() != Some(&*plan.pin) {
-        return (CallOutcome::Mismatched, None, detail);
+        return JudgedAnswer::none(CallOutcome::Mismatched, detail);
     }
     if outcome != CallOutcome::Answered {
-        return (outcome, None, detail);
+        return JudgedAnswer::none(outcome, detail);
     }
-    match plan.score(&reading.text, ticket) {
-        Ok(score) => (outcome, Some(score), detail),
-        Err(wrong) => (CallOutcome::Unparsed, None, Some(wrong.to_owned())),
+    let unparsed = |wrong: &str| JudgedAnswer::none(CallOutcome::Unparsed, Some(wrong.to_owned()));
+    let Some(levels) = plan.weighed_levels() else {
+        return match plan.score(&reading.text, ticket) {
+            Ok(score) => JudgedAnswer {
+                score: Some(score),
+                ..JudgedAnswer::none(outcome, detail)
+            },
+            Err(wrong) => unparsed(wrong),
+        };
+    };
+    let found = match plan.masses(reading, ticket) {
+        Ok(found) => found,
+        Err(wrong) => return unparsed(wrong),
+    };
+    let (outcome, score) = match masses::score(&found, levels) {
+        Ok(score) => (outcome, Some(score)),
+        Err(MassFault::Uncovered) => (CallOutcome::Uncovered, None),
+        Err(MassFault::Level | MassFault::Over) => return unparsed("tokens"),
+    };
+    JudgedAnswer {
+        masses: Some(found),
+        score,
+        ..JudgedAnswer::none(outcome, detail)
     }
 }
 
@@ -144,18 +186,19 @@ pub fn recorded(
         attempts: ended.attempts.clone(),
         bound_usd_micro: frame.bound,
         cost_usd_micro: Count::default(),
-        detail: kept_text(judged.detail.as_deref()),
+        detail: kept_text(judged.answer.detail.as_deref()),
         epoch: frame.epoch,
         fingerprint: kept_text(reading.and_then(|of| of.fingerprint.as_deref())),
         hold: frame.hold,
         judge: frame.judge,
+        masses: judged.answer.masses.clone(),
         model_returned: kept_text(reading.and_then(|of| of.model.as_deref())),
         nth: frame.nth,
-        outcome: judged.outcome,
+        outcome: judged.answer.outcome,
         provider_request: kept_text(ended.provider_request.as_deref()),
         response: frame.response,
         run: frame.run,
-        score_micro: judged.score,
+        score_micro: judged.answer.score,
         texts: frame.texts,
         tokens: reading.and_then(|of| of.tokens),
         usage: judged.usage,

@@ -294,6 +294,7 @@ mod tests {
             form: "answer/1".into(),
             levels: vec![1, 2],
             reasoning: "before".into(),
+            weighed: false,
         };
         let to = ("sim".parse().unwrap(), "m-1".to_owned());
         let count = |of| Count::new(of).unwrap();

@@ -7,10 +7,14 @@ use std::fmt::Write as _;
 
 use clover_event::id::EndpointId;
 use clover_event::id::JudgeId;
+use clover_event::payload::model_runs::LevelMass;
+use clover_event::payload::model_runs::MASSES_MAX;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
+use clover_num::Count;
 use clover_num::Micro;
+use clover_num::mass::LOGPROB_LEAST;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -23,6 +27,7 @@ use crate::ask::AskDecoding;
 use crate::ask::Message;
 use crate::ask::ModelAsk;
 use crate::ask::Speaker;
+use crate::ask::reading::ReplyReading;
 
 /// Label of the digest of a plan.
 const PLAN_LABEL: &str = "clover/judge-plan/v1";
@@ -39,9 +44,38 @@ const TICKET_DIGITS: usize = 4;
 /// Levels of a scale, at most.
 const LEVELS_MAX: usize = 101;
 
+/// What of an answer makes the score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// The level that was said.
+    #[default]
+    Json,
+    /// The mean of the levels, each weighed by its probability at the place of the level that was said.
+    Logprob,
+}
+
+impl AnswerForm {
+    /// Its word in a plan.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Logprob => "logprob",
+        }
+    }
+
+    /// The form of a word.
+    pub fn of(word: &str) -> Option<Self> {
+        [Self::Json, Self::Logprob]
+            .into_iter()
+            .find(|of| of.as_str() == word)
+    }
+}
+
 /// How a judge behind HTTP is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgePlan {
+    /// What of an answer makes the score.
+    pub answer: AnswerForm,
     /// Where.
     pub endpoint: EndpointId,
     /// The judge.
@@ -104,6 +138,9 @@ struct PlanDocument<'a> {
 /// Why a plan is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JudgePlanError {
+    /// Levels of several digits cannot be weighed: each has to be one token.
+    #[error("levels: expected 0 to 9, where log-probabilities make the score")]
+    Digits,
     /// The levels are no scale.
     #[error("levels: expected 2 to {LEVELS_MAX} whole numbers, ascending")]
     Levels,
@@ -122,6 +159,10 @@ impl JudgePlan {
         if !ascend || !(2..=LEVELS_MAX).contains(&self.levels.len()) {
             return Err(JudgePlanError::Levels);
         }
+        let has_digits = self.levels.iter().all(|level| (0..=9).contains(level));
+        if self.answer == AnswerForm::Logprob && !has_digits {
+            return Err(JudgePlanError::Digits);
+        }
         if !(16..=100_000).contains(&self.max_output_tokens) {
             return Err(JudgePlanError::Output);
         }
@@ -131,7 +172,7 @@ impl JudgePlan {
     fn document(&self) -> PlanDocument<'_> {
         PlanDocument {
             aggregate: "mean",
-            answer: "json",
+            answer: self.answer.as_str(),
             asks: PlanAsks {
                 answers_min: 1,
                 reask_max: 0,
@@ -183,6 +224,7 @@ impl JudgePlan {
             form: FORM.into(),
             levels: self.levels.clone(),
             reasoning: "before".into(),
+            weighed: self.answer == AnswerForm::Logprob,
         };
         let decoding = AskDecoding {
             max_output_tokens: self.max_output_tokens,
@@ -217,12 +259,66 @@ impl JudgePlan {
         )
     }
 
+    /// How many levels its answers weigh; `None` where the level that was said is the score.
+    pub fn weighed_levels(&self) -> Option<Count> {
+        let many = Count::new(self.levels.len() as u64);
+        many.filter(|_| self.answer == AnswerForm::Logprob)
+    }
+
     /// The score of an answer about a row as a share of the levels, or what is wrong with it in a word.
     ///
     /// # Errors
     /// `shape`, `order`, `ticket` or `level`.
     pub fn score(&self, text: &str, ticket: &str) -> Result<Micro, &'static str> {
-        let members: OrderedMembers = serde_json::from_str(text).map_err(|_| "shape")?;
+        let (place, _) = self.level(text, ticket)?;
+        share(place, self.levels.len()).ok_or("level")
+    }
+
+    /// What the answer says of each level at the place of its score.
+    ///
+    /// The place follows from the JSON, and never from a search: digits stand in the reasoning too.
+    ///
+    /// # Errors
+    /// Those of [`Self::score`]; `tokens` where tokens are missing, do not add up to the text, or none of them is the level.
+    pub fn masses(
+        &self,
+        read: &ReplyReading,
+        ticket: &str,
+    ) -> Result<Vec<LevelMass>, &'static str> {
+        let (place, at) = self.level(&read.text, ticket)?;
+        let tokens = &read.tokens_said;
+        let is_whole = tokens
+            .iter()
+            .flat_map(|token| &token.bytes)
+            .eq(read.text.as_bytes());
+        if !is_whole {
+            return Err("tokens");
+        }
+        let mut end = 0;
+        let token = tokens.iter().find(|token| {
+            end += token.bytes.len();
+            at < end
+        });
+        let token = token.ok_or("tokens")?;
+        let said = self.levels[place].to_string();
+        if token.bytes.trim_ascii() != said.as_bytes() {
+            return Err("tokens");
+        }
+        let weighed = token.masses.iter().filter_map(|mass| {
+            let named = mass.token.trim_ascii();
+            let level = self.levels.iter().position(|of| of.to_string() == named)?;
+            let logprob = mass.logprob_micro.filter(|of| *of >= LOGPROB_LEAST)?;
+            Some(LevelMass {
+                level: Count::new(u64::try_from(level).ok()?)?,
+                logprob_micro: Micro::new(logprob)?,
+            })
+        });
+        Ok(weighed.take(MASSES_MAX).collect())
+    }
+
+    /// Which level an answer says, and at which byte of it.
+    fn level(&self, text: &str, ticket: &str) -> Result<(usize, usize), &'static str> {
+        let members: OrderedMembers<'_> = serde_json::from_str(text).map_err(|_| "shape")?;
         let names: Vec<_> = members.0.iter().map(|(name, _)| name.as_str()).collect();
         let mut sorted = names.clone();
         sorted.sort_unstable();
@@ -235,16 +331,17 @@ impl JudgePlan {
         let [(_, said), (_, reasoning), (_, score)] = &members.0[..] else {
             return Err("shape");
         };
-        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).map_err(|_| "shape");
-        text(reasoning)?;
-        if text(said)? != ticket {
+        let read = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).map_err(|_| "shape");
+        read(reasoning)?;
+        if read(said)? != ticket {
             return Err("ticket");
         }
         let place = self
             .levels
             .iter()
             .position(|level| level.to_string() == score.get());
-        share(place.ok_or("level")?, self.levels.len()).ok_or("level")
+        let at = score.get().as_ptr() as usize - text.as_ptr() as usize;
+        Ok((place.ok_or("level")?, at))
     }
 }
 
@@ -258,13 +355,13 @@ fn share(place: usize, levels: usize) -> Option<Micro> {
 }
 
 /// Members of an object in their order.
-struct OrderedMembers(Vec<(String, Box<RawValue>)>);
+struct OrderedMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for OrderedMembers {
+impl<'de> Deserialize<'de> for OrderedMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Members;
         impl<'de> Visitor<'de> for Members {
-            type Value = OrderedMembers;
+            type Value = OrderedMembers<'de>;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
@@ -400,12 +497,16 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::reading::ReplyToken;
+    use crate::ask::reading::StopCause;
+    use crate::ask::reading::TokenMass;
     use crate::judge::run::text_hash;
 
     const PEPPER: [u8; 32] = [7; 32];
 
     fn plan() -> JudgePlan {
         JudgePlan {
+            answer: AnswerForm::Json,
             endpoint: "openai-main".parse().unwrap(),
             judge: "helpful-1".parse().unwrap(),
             levels: vec![1, 2, 3, 4, 5],
@@ -468,6 +569,105 @@ mod tests {
         ] {
             assert_eq!(of(text), Err(wrong), "{text}");
         }
+    }
+
+    /// An answer in tokens: those before the score, the score with its alternatives, and what follows.
+    fn said(before: &[&str], score: (&str, &[(&str, Option<i64>)]), after: &str) -> ReplyReading {
+        let token = |text: &str, masses: &[(&str, Option<i64>)]| ReplyToken {
+            bytes: text.as_bytes().to_vec(),
+            masses: masses
+                .iter()
+                .map(|&(token, logprob_micro)| TokenMass {
+                    token: token.to_owned(),
+                    logprob_micro,
+                })
+                .collect(),
+        };
+        let mut tokens: Vec<_> = before
+            .iter()
+            .map(|text| token(text, &[(text, Some(0))]))
+            .collect();
+        tokens.push(token(score.0, score.1));
+        tokens.push(token(after, &[(after, Some(0))]));
+        let bytes: Vec<u8> = tokens.iter().flat_map(|of| of.bytes.clone()).collect();
+        ReplyReading {
+            model: Some("m-1".to_owned()),
+            fingerprint: None,
+            finish: None,
+            stop: StopCause::Done,
+            text: String::from_utf8(bytes).unwrap(),
+            tokens: None,
+            tokens_fit: true,
+            says_cache: false,
+            tokens_said: tokens,
+        }
+    }
+
+    /// source: the specification of endpoints, its vector of log-probabilities; the reasoning has digits, one alternative is
+    /// listed twice in two dresses, others are no level, no number, or have no mass.
+    #[test]
+    fn masses_are_those_at_the_place_of_the_score_and_nowhere_else() {
+        let plan = JudgePlan {
+            answer: AnswerForm::Logprob,
+            ..plan()
+        };
+        let before = [
+            r##"{"ticket":"5344","reasoning":"3 of 4, "##,
+            r##"\"score\":2"##,
+            r##" is not it.","score":"##,
+        ];
+        let weighed: [(&str, Option<i64>); 8] = [
+            ("3", Some(-2_302_585)),
+            ("4", Some(-356_675)),
+            (" 4", Some(-2_995_732)),
+            ("5", Some(-1_897_120)),
+            ("6", Some(-9_000_000)),
+            ("?", None),
+            ("2", None),
+            ("1", Some(-9_999_000_000)),
+        ];
+        let read = said(&before, ("4", &weighed), "}");
+        let masses = plan.masses(&read, "5344").unwrap();
+        let found: Vec<_> = masses
+            .iter()
+            .map(|of| (of.level.value(), of.logprob_micro.value()))
+            .collect();
+        let expected = [
+            (2, -2_302_585),
+            (3, -356_675),
+            (3, -2_995_732),
+            (4, -1_897_120),
+        ];
+        assert_eq!(found, expected);
+        let spaced = said(&before, (" 4", &weighed), "}");
+        assert_eq!(plan.masses(&spaced, "5344").unwrap().len(), 4);
+    }
+
+    #[test]
+    fn tokens_that_are_not_the_answer_give_no_masses() {
+        let plan = JudgePlan {
+            answer: AnswerForm::Logprob,
+            ..plan()
+        };
+        let head = r##"{"ticket":"5344","reasoning":"-","score":"##;
+        let four: [(&str, Option<i64>); 1] = [("4", Some(0))];
+        let good = said(&[head], ("4", &four), "}");
+        assert!(plan.masses(&good, "5344").is_ok());
+        let merged = said(&[], (&format!("{head}4"), &four), "}");
+        assert_eq!(
+            plan.masses(&merged, "5344"),
+            Err("tokens"),
+            "the level is no token"
+        );
+        let mut short = good.clone();
+        short.tokens_said.pop();
+        assert_eq!(plan.masses(&short, "5344"), Err("tokens"));
+        let mut none = good.clone();
+        none.tokens_said.clear();
+        assert_eq!(plan.masses(&none, "5344"), Err("tokens"));
+        let mut other = good;
+        other.text = other.text.replace('-', "+");
+        assert_eq!(plan.masses(&other, "5344"), Err("tokens"));
     }
 
     #[test]

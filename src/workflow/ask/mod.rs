@@ -38,6 +38,11 @@ pub const REQUEST_BYTES_MAX: usize = 8 << 20;
 /// Longest answer that is read.
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
+/// Alternatives of a token that a probe asks for.
+const ALTERNATIVES_TRIED: u64 = 5;
+/// The most alternatives of a token that dialects give.
+const ALTERNATIVES_MOST: u64 = 20;
+
 /// How a model is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +79,9 @@ pub enum AnswerFormat {
         levels: Vec<i64>,
         /// Whether reasoning stands before the score.
         reasoning: Cow<'static, str>,
+        /// Whether the tokens come with the log-probabilities of their alternatives.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        weighed: bool,
     },
     /// Any text, with log-probabilities of its tokens.
     Logprobs,
@@ -129,6 +137,17 @@ pub struct ModelAsk {
 enum AskVersion {
     #[serde(rename = "ask/1")]
     First,
+}
+
+impl AnswerFormat {
+    /// Alternatives of each token that are asked for; 0 where none are. A level may come in several tokens, with white space.
+    pub fn alternatives(&self) -> u64 {
+        match self {
+            Self::Json { weighed: true, .. } => ALTERNATIVES_MOST,
+            Self::Logprobs => ALTERNATIVES_TRIED,
+            _ => 0,
+        }
+    }
 }
 
 impl ModelAsk {
@@ -303,6 +322,7 @@ mod tests {
             form: "answer/1".into(),
             levels: vec![1, 2, 3, 4, 5],
             reasoning: "before".into(),
+            weighed: false,
         };
         let decoding = AskDecoding {
             max_output_tokens: 600,

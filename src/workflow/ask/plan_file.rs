@@ -10,6 +10,7 @@ use clover_ground::yaml::YamlError;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::ask::judged::AnswerForm;
 use crate::ask::judged::JudgePlan;
 use crate::ask::judged::JudgePlanError;
 
@@ -55,6 +56,7 @@ struct FileDecoding {
 
 #[derive(Deserialize)]
 struct PlanFile {
+    answer: Option<String>,
     #[serde(default)]
     decoding: FileDecoding,
     endpoint: EndpointId,
@@ -78,6 +80,12 @@ pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
     let file: PlanFile = document.decode()?;
     let said: Value = document.decode()?;
     let plan = JudgePlan {
+        // A word that is none is refused below, where the file is held against the plan.
+        answer: file
+            .answer
+            .as_deref()
+            .and_then(AnswerForm::of)
+            .unwrap_or_default(),
         endpoint: file.endpoint,
         judge: file.judge,
         levels: file.levels.unwrap_or_else(|| LEVELS_USUAL.to_vec()),
@@ -138,6 +146,12 @@ mod tests {
         let seeded = read(more.as_bytes()).unwrap();
         assert!(seeded.seeded && seeded.temperature_micro == Some(0));
         assert_eq!(read(&seeded.to_bytes()).unwrap(), seeded);
+        let weighed = read(format!("{SHORT}answer: logprob\n").as_bytes()).unwrap();
+        assert_eq!(weighed.weighed_levels().map(|of| of.value()), Some(5));
+        assert_eq!(read(&weighed.to_bytes()).unwrap(), weighed);
+        let tens = format!("{SHORT}answer: logprob\nlevels: [0, 10]\n");
+        let refused = read(tens.as_bytes()).unwrap_err();
+        assert_eq!(refused, PlanFileError::Plan(JudgePlanError::Digits));
     }
 
     #[test]
@@ -150,6 +164,7 @@ mod tests {
             ("decoding: {seed: 7}\n", ""),
             ("decoding: {seed: fixed}\n", "decoding.seed"),
             ("cache: yes\n", "cache"),
+            ("answer: line\n", "answer"),
         ] {
             let text = format!("{SHORT}{more}");
             match read(text.as_bytes()).unwrap_err() {

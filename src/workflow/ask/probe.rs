@@ -19,6 +19,7 @@ use crate::ask::WireForm;
 use crate::ask::dispatch::DispatchRules;
 use crate::ask::dispatch::StopReason;
 use crate::ask::reading::ReplyReading;
+use crate::ask::reading::ReplyToken;
 use crate::ask::sending::AskRequest;
 use crate::ask::sending::EndedCall;
 use crate::ask::sending::Sending;
@@ -272,15 +273,16 @@ fn one(ended: &[&EndedCall], follows: &dyn Fn(&EndedCall) -> bool) -> Ability {
 
 /// Whether every token has finite masses that add up to at most 1.
 fn has_masses(of: &ReplyReading) -> bool {
-    let is_whole = |masses: &Vec<_>| {
-        let each = masses.iter().map(|mass: &crate::ask::reading::TokenMass| {
+    let is_whole = |token: &ReplyToken| {
+        let masses = &token.masses;
+        let each = masses.iter().map(|mass| {
             let nats = mass.logprob_micro.map(|micro| micro as f64 / NAT);
             nats.map(math::exp)
         });
         let sum: Option<f64> = each.sum();
         !masses.is_empty() && sum.is_some_and(|sum| sum <= 1.0 + MASS_SLACK)
     };
-    !of.logprobs.is_empty() && of.logprobs.iter().all(is_whole)
+    !of.tokens_said.is_empty() && of.tokens_said.iter().all(is_whole)
 }
 
 /// What draws show: nothing is told where draws without a seed agree too.

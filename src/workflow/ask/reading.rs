@@ -38,6 +38,15 @@ pub struct TokenMass {
     pub logprob_micro: Option<i64>,
 }
 
+/// A token of an answer, and what was weighed in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyToken {
+    /// Its bytes: a token may end within a character.
+    pub bytes: Vec<u8>,
+    /// The alternatives, itself among them.
+    pub masses: Vec<TokenMass>,
+}
+
 /// What an answer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyReading {
@@ -57,8 +66,8 @@ pub struct ReplyReading {
     pub tokens_fit: bool,
     /// Whether it says what came from a cache.
     pub says_cache: bool,
-    /// The alternatives of each token, where it gives any.
-    pub logprobs: Vec<Vec<TokenMass>>,
+    /// Its tokens, where it gives them with their alternatives.
+    pub tokens_said: Vec<ReplyToken>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -123,7 +132,7 @@ mod tests {
             tokens: None,
             tokens_fit: true,
             says_cache: false,
-            logprobs: Vec::new(),
+            tokens_said: Vec::new(),
         }
     }
 

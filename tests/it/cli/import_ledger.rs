@@ -262,3 +262,26 @@ fn an_export_that_does_not_verify_becomes_nothing() {
     let ran = desk.run("import ledger nowhere --into new");
     assert_eq!(ran.code, 5);
 }
+
+/// An auditor has one file. It is no folder: the way from one to the other is said, and the option that names a ledger in use is
+/// not taken for the place of a new one.
+#[test]
+fn a_bundle_in_one_file_names_the_way_to_a_ledger() {
+    let mut desk = gate::scored();
+    desk.ok("export bundle -o audit.clover");
+    let before = names(&desk, ".");
+    let ran = desk.run("import ledger audit.clover --into new");
+    assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
+    says(
+        &ran,
+        &[
+            "is a file, expected a folder",
+            "unzip",
+            "clover import ledger DIR --into NEW",
+        ],
+    );
+    let ran = desk.run("import ledger audit.clover --ledger new");
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    says(&ran, &["--into names the folder of a new one"]);
+    assert_eq!(names(&desk, "."), before);
+}

@@ -58,6 +58,7 @@ mod kinds;
 mod laid_out;
 mod late_rows;
 mod live;
+mod live_means;
 mod live_runs;
 mod mistakes;
 mod obstacles;

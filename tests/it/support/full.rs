@@ -453,6 +453,7 @@ fn run(test: &mut TestLedger) {
             pin: text("m-1"),
             plan: blob_ref(&blobs[2]),
             plan_digest: Digest::sha256(b"plan"),
+            weighed_levels: None,
         }),
         decoding: Decoding {
             temperature_micro: Micro::new(0).unwrap(),
@@ -510,6 +511,7 @@ fn run(test: &mut TestLedger) {
         fingerprint: None,
         hold: Some(text("run-1/1/0")),
         judge: "live-1".parse().unwrap(),
+        masses: None,
         model_returned: None,
         nth: count(0),
         outcome: CallOutcome::Exhausted,

@@ -50,6 +50,22 @@ const CASES: &[Case] = &[
     Case { name: "answered-by-another-model", rule: Some("ask"),
            told: |tale| { tale.begun(); tale.call(1, "answered", |data| data["model_returned"] = "m-2".into()) },
            done: "Another model answered than is pinned, and its answer counts." },
+    Case { name: "score-beside-its-masses", rule: Some("ask"),
+           told: |tale| { tale.weighed(); tale.begun(); tale.call(1, "answered", |data| masses(data, 750_000)) },
+           done: "A judge's levels are weighed, and the score of an answer is the level that it said, not their mean." },
+    Case { name: "score-of-half-a-distribution", rule: Some("ask"),
+           told: |tale| {
+               tale.weighed();
+               tale.begun();
+               tale.call(1, "answered", |data| {
+                   masses(data, 750_000);
+                   data["masses"] = json!([{"level": 3, "logprob_micro": -693_147}]);
+               })
+           },
+           done: "Levels have half of the probability in an answer, and it has a score all the same." },
+    Case { name: "masses-left-out", rule: Some("ask"),
+           told: |tale| { tale.weighed(); tale.begun(); tale.call(1, "answered", |_| ()) },
+           done: "A judge's levels are weighed, and an answer has a score without what each level weighs." },
     Case { name: "call-for-half-its-price", rule: Some("price"),
            told: |tale| { tale.begun(); tale.call(1, "answered", |data| data["cost_usd_micro"] = 195.into()) },
            done: "A call is on record at half of what its tokens and the table give." },
@@ -142,6 +158,21 @@ const CASES: &[Case] = &[
                tale.closed("completed", &[("answered", 1), ("exhausted", 1), ("unparsed", 1)], 780, 0)
            },
            done: "Nothing. A judge behind HTTP asked about three rows, of which one has a score, and its end says what each ask came to." },
+    Case { name: "good-run-of-a-mean", rule: None,
+           told: |tale| {
+               tale.weighed();
+               tale.begun();
+               let first = tale.call(1, "answered", |data| masses(data, 762_500));
+               tale.score(first, |data| data["score_micro"] = 762_500.into());
+               let second = tale.call(2, "uncovered", |data| {
+                   masses(data, 0);
+                   let members = data.as_object_mut().unwrap();
+                   members.remove("score_micro");
+                   members.insert("masses".to_owned(), json!([{"level": 3, "logprob_micro": -693_147}]));
+               });
+               tale.missed(second)
+           },
+           done: "Nothing. A judge's levels are weighed: one answer has their mean as its score, and one, of which they have half the probability, has none." },
     Case { name: "good-run-resumed", rule: None,
            told: |tale| {
                tale.begun();
@@ -163,6 +194,19 @@ const EXP: &str = "live";
 
 fn digest(byte: u8) -> Value {
     clover::ground::digest::Digest([byte; 32]).to_hex().into()
+}
+
+/// Masses of a mean of .7625, and a score.
+fn masses(data: &mut Value, score: i64) {
+    let all = [
+        (2, -2_302_585),
+        (3, -356_675),
+        (3, -2_995_732),
+        (4, -1_897_120),
+    ];
+    let all = all.map(|(level, logprob)| json!({"level": level, "logprob_micro": logprob}));
+    data["masses"] = json!(all);
+    data["score_micro"] = score.into();
 }
 
 /// A ledger in which a judge behind HTTP may be asked.
@@ -196,6 +240,11 @@ impl Tale {
         tale.prices("2026-11", 250_000);
         tale.judge = tale.registered("main");
         tale
+    }
+
+    /// The judge's score is the mean of its five levels.
+    fn weighed(&mut self) {
+        self.world.items[self.judge].body["data"]["asked"]["weighed_levels"] = 5.into();
     }
 
     fn prices(&mut self, name: &str, input: u64) {
