@@ -8,6 +8,7 @@ from formats.canonical import encode
 from formats.fields import b64, decode_base64
 from formats.tree import Tree, sha256
 from history.sgd_folds import LISTED, beacon_above
+from rules.custody import name_problem
 from rules import sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
 
 STEPS_MAX, BATCH_MAX, REPEATS_MAX = 200, 300, 9
@@ -40,10 +41,9 @@ def rule_sgd(state, e):
 
 def opened_problem(state, e):
     data, terms = e.data, e.data["terms"]
-    if e.experiment is None:
-        return "an experiment", "none"
-    if data["run"] in state.descents:
-        return "a name that no run had", data["run"]
+    problem = name_problem(e, state.descents)
+    if problem:
+        return problem
     own = [run for run in state.descents.values() if run.experiment == e.experiment]
     for run in own:
         if run.end is None:
