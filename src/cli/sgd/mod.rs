@@ -70,7 +70,8 @@ pub(super) enum Verb {
     /// Plan the gate of the checkpoint; once the plan is signed, score confirm, decide and promote
     #[command(
         override_usage = "clover sgd promote RUN [OPTIONS] [-- JUDGE COMMAND]",
-        after_help = "Exit 10: the gate speaks against it. Exit 12: a plan waits, or the gate did not show it.\n\n\
+        after_help = "Exit 10: the gate speaks against it.\n\
+                      Exit 12: a plan waits for its signature, or the gate did not show it.\n\n\
                       Example:\n  clover sgd promote tune-1"
     )]
     Promote(promote::SgdPromoteArgs),
