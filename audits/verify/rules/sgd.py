@@ -10,6 +10,7 @@ from formats.tree import Tree, sha256
 from history.sgd_folds import LISTED, beacon_above
 from rules.custody import name_problem
 from rules import sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
+from rules.sgd_prompts import prompts, read, readable_prompts
 
 STEPS_MAX, BATCH_MAX, REPEATS_MAX = 200, 300, 9
 DUE_OF = {
@@ -101,7 +102,7 @@ def promotion_problem(state, e):
 def text_problem(state, e):
     """A prompt that a step of a run left is promoted by its own digest, and not by that of its text."""
     for name, run in sorted(state.descents.items()):
-        for digest, prompt in prompts(run).items():
+        for digest, prompt in readable_prompts(run).items():
             text = sgd_patch.rendered(prompt["sections"])
             texts = [sha256(of.encode("utf-8")).hex() for of in (text, text + "\n")]
             if digest != run.data["prompt_digest"] and e.data["candidate_digest"] in texts:
@@ -163,13 +164,6 @@ def prompt_problem(data):
     if sha256(sgd_lexicon.TEXT.encode("utf-8")).hex() != data["lexicon"]:
         return "the lexicon of the program", data["lexicon"]
     return None
-
-
-def read(text):
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 def in_run_problem(state, e, run):
@@ -342,23 +336,6 @@ def schedule(run):
 def patch_terms(run):
     return {"chars_min": 20, "chars_scale": 400, "growth_max": 1_250_000, "hunks_max": 3, "schedule": schedule(run),
             "section_chars_max": 600}
-
-
-def prompts(run):
-    """Every prompt of a run by its digest: prompt 0, and what each step left."""
-    prompt = read(run.data["prompt"])
-    found = {run.data["prompt_digest"]: prompt}
-    for step in run.steps:
-        if step.committed and "attempt" in step.committed:
-            proposal = read(step.proposed[step.committed["attempt"]]["patch"])
-            patch = proposal["patch"]
-            parent = found[patch["parent"]]
-            change, hunks = sgd_patch.edit_of(patch)
-            old = next((of["text"] for of in parent["sections"] if of["section_id"] == patch["section"]), "")
-            after = sgd_patch.changed(parent["sections"], patch, change, sgd_patch.apply_diff(hunks, old), 600)
-            following = dict(parent, parent_digest=patch["parent"], sections=after, version=parent["version"] + 1)
-            found[sgd_patch.digest(following)] = following
-    return found
 
 
 def verdict(run):
