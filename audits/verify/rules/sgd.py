@@ -9,6 +9,8 @@ from formats.fields import b64, decode_base64
 from formats.tree import Tree, sha256
 from history.sgd_folds import LISTED, beacon_above
 from rules.custody import name_problem
+from rules.asked import model_problem
+from rules.sgd_called import called_problem
 from rules import sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
 from rules.sgd_prompts import prompts, read, readable_prompts
 
@@ -57,6 +59,9 @@ def opened_problem(state, e):
     first = (data["model"].split() or [""])[0].lower()
     if first.startswith("aggregate/") != (data["agents"] == "aggregate"):
         return "the name of the built-in pair exactly where it writes the patches", data["model"]
+    problem = model_problem(data, "agents", "patches")
+    if problem:
+        return problem
     if natural_key_of("judge.registered", e.experiment, data["judge"]) not in state.natural_keys:
         return "a registered judge", data["judge"]
     registration = state.registrations.get(e.experiment)
@@ -182,6 +187,9 @@ def in_run_problem(state, e, run):
         step = run.taken() - (1 if e.kind in ("sgd.reverted", "sgd.stop_triggered") else 0)
         if data["step"] != max(0, step):
             return "step %d" % max(0, step), str(data["step"])
+    problem = called_problem(state, e, run) if e.kind in OF_AGENTS else None
+    if problem:
+        return problem
     check = {"sgd.rows_listed": rows_problem, "sgd.scored": scored_problem, "sgd.test_read": test_problem,
              "sgd.patch_proposed": proposed_problem, "sgd.patch_approved": approved_problem,
              "sgd.stopped": stopped_problem}.get(e.kind)
