@@ -27,11 +27,15 @@ const PARTS: [(&str, &[&str]); 6] = [
     (row::RESPONSE, &["answer", "response", "output", "reply"]),
 ];
 
+/// The beginning of a program of Python: the rows of a file, the header first, and the place of the column that is named. A blank
+/// line is left out: it has no cell, and nothing reads a file with one.
+const ROWS: &str = "import csv, sys; rows = [r for r in csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\")) if r]; \
+                    k = rows[0].index(sys.argv[2]);";
+
 /// The command that writes a column of comma-separated values as it is read, and leaves every other cell as it is.
 pub(super) fn rewritten(path: &Path, (column, cell): (&str, &str)) -> String {
     let program = format!(
-        "import csv, sys; rows = list(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"))); k = rows[0].index(sys.argv[2]); \
-         w = csv.writer(sys.stdout); w.writerow(rows[0]); w.writerows([*r[:k], {cell}, *r[k + 1:]] for r in rows[1:])"
+        "{ROWS} w = csv.writer(sys.stdout); w.writerow(rows[0]); w.writerows([*r[:k], {cell}, *r[k + 1:]] for r in rows[1:])"
     );
     format!(
         "python3 -c '{program}' {} {} > mended.csv; then the same command with mended.csv",
@@ -43,9 +47,8 @@ pub(super) fn rewritten(path: &Path, (column, cell): (&str, &str)) -> String {
 /// The command that leaves out lines whose cell in a column is empty: what has no score is missing, and no zero.
 pub(super) fn without_empty(path: &Path, column: &str) -> String {
     format!(
-        "python3 -c 'import csv, sys; rows = list(csv.reader(open(sys.argv[1], encoding=\"utf-8-sig\"))); k = rows[0].index(sys.argv[2]); \
-         csv.writer(sys.stdout).writerows(r for r in rows if r[k].strip())' {} {} > filled.csv; then the same command with \
-         filled.csv: lines without a value are missing, and not zero",
+        "python3 -c '{ROWS} csv.writer(sys.stdout).writerows(r for r in rows if r[k].strip())' {} {} > filled.csv; then the same \
+         command with filled.csv: lines without a value are missing, and not zero",
         shell::word(&path.display()),
         shell::word(column)
     )

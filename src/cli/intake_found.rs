@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use crate::ground::shell;
 use crate::view::guide::PromptPlace;
 use crate::workflow::import::Brings;
@@ -237,7 +239,8 @@ impl FileColumns {
     pub(super) fn renamed(&self) -> String {
         let members = self.map.iter();
         let members: Vec<_> = members
-            .map(|(field, member)| format!("{field}: .{member:?}"))
+            // A text of `jq` is one of JSON.
+            .map(|(field, member)| format!("{field}: .{}", json!(member)))
             .collect();
         shell::quoted(&format!(". + {{{}}}", members.join(", ")))
     }

@@ -18,11 +18,11 @@ use crate::model::desk::HttpDesk;
 use crate::model::dialect;
 use crate::num::Count;
 use crate::projection::endpoints::Endpoints;
-use crate::session::iterate::synth_ask::ModelTerms;
+use crate::session::asking::ModelTerms;
 
 const HELP: &str = "clover synth run --help";
 /// Most tokens of an answer where nobody says.
-const OUTPUT_USUAL: u64 = 4_096;
+pub(super) const OUTPUT_USUAL: u64 = 4_096;
 
 /// Which model is asked, and who pays.
 #[derive(Clone, Debug, Default, clap::Args)]

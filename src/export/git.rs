@@ -145,4 +145,45 @@ mod tests {
             "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
         );
     }
+
+    /// A name and a folder that begin alike, and two commits: every id is the one that git gives.
+    ///
+    /// source: git 2.47.3, in a repository that `git init --object-format=sha256` made, with name, mail and date of author and
+    /// committer in `GIT_AUTHOR_NAME` and so on, the date as `1700000000 +0000`:
+    /// `a=$(printf 'a\n' | git hash-object -w --stdin)`, `b=$(printf 'b\n' | git hash-object -w --stdin)`,
+    /// `sub=$(printf '100644 blob %s\tx.md\n' $b | git mktree)`,
+    /// `top=$(printf '100644 blob %s\ta.md\n040000 tree %s\ta\n' $a $sub | git mktree)`,
+    /// `one=$(git commit-tree $top -m one)`, `git commit-tree $top -p $one -m two`.
+    #[test]
+    fn ids_of_folders_and_commits_are_those_of_git() {
+        let files = [("a.md", "a\n"), ("a/x.md", "b\n")];
+        let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let commit = |message: &str| GitCommit {
+            files: files.clone().into(),
+            message: message.to_owned(),
+            seconds: 1_700_000_000,
+        };
+        let (found, head) = repository(
+            &[commit("one"), commit("two")],
+            "Clover <run@clover.invalid>",
+        );
+        assert_eq!(
+            head.unwrap().to_hex(),
+            "70bd1d3b92a04e35d99701a7dcb680c0434156f8bd1df6e315eea128b0f0d620"
+        );
+        let paths: Vec<_> = found.iter().map(|file| file.path.as_str()).collect();
+        for id in [
+            "f8625e43f9e04f24291f77cdbe4c71b3c2a3b0003f60419b3ed06a058d766c8b",
+            "9b69d308c97f2c5933fdd0e8ce04acce91c09cb969e36a1f86756fc5a5d3323a",
+            "cff91548a4e528ef33ffc1a0561296709e3c7286fc97005162cf4d2af9c3d588",
+            "477a4bc9e47a718d8f9923b78e075b4936ad98ccd7f4b5309f6311a475f23de3",
+            "4e2885b6d67def7cea58d8fc0709091925861440249274337d426da81967a112",
+        ] {
+            let (folder, name) = id.split_at(2);
+            assert!(
+                paths.contains(&format!("objects/{folder}/{name}").as_str()),
+                "{id}"
+            );
+        }
+    }
 }

@@ -10,6 +10,7 @@
 
 pub mod accounts;
 pub mod append;
+pub mod asking;
 pub mod backup;
 pub mod calibrators;
 pub mod charges;

@@ -12,8 +12,8 @@ use crate::ground::shell;
 use crate::ledger::State;
 use crate::num::Count;
 use crate::projection::asked::AskedRuns;
+use crate::session::asking::AskStop;
 use crate::session::iterate::synth::SynthTerms;
-use crate::session::iterate::synth_ask::AskStop;
 use crate::session::iterate::synth_outlook::SynthOutlook;
 use crate::view::Exit;
 use crate::view::View;
@@ -122,7 +122,7 @@ pub(super) fn stopped(view: &mut View, stop: &AskStop) {
         ),
     };
     view.exit = exit;
-    view.sentence(format!("The round was not answered: {why}."));
+    view.sentence(format!("The model gave no answer: {why}."));
     if let Some(said) = &stop.complaint {
         view.sentence(format!("The endpoint said: {said}"));
     }

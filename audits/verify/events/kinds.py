@@ -411,14 +411,14 @@ KINDS = {
     ("model_call.recorded", 1): Kind(
         "optimizer", "@ ask nth", ask=hex64, attempts=ATTEMPTS, bound_usd_micro=COUNT, build=text, cost_usd_micro=COUNT,
         detail=Optional(text), fingerprint=Optional(text), hold=Optional(text), model_returned=Optional(text), nth=COUNT,
-        outcome=one_of(*OUTCOMES_OF_CALLS), place=COUNT, provider_request=Optional(text), purpose=one_of("propose"),
+        outcome=one_of(*OUTCOMES_OF_CALLS), place=COUNT, provider_request=Optional(text), purpose=one_of("descend", "propose"),
         response=Optional(BLOB), run=ident, shown=hex64, text=Optional(BLOB), tokens=Optional(TOKENS),
         usage=one_of("absent", "ok", "suspect")),
     ("synth.stopped", 1): Kind(
         "arbiter", "@ run", dev_calls=COUNT, iteration=ident, proposed=listing(ident), reason=one_of(
             "dev_calls", "duplicates", "empty", "person", "rounds", "stalled", "unreadable"), rounds=COUNT, run=ident),
     ("sgd.opened", 1): Kind(
-        "registrar", "@ run", agents=one_of("aggregate", "command"),
+        "registrar", "@ run", agents=one_of("aggregate", "command", "endpoint"), asked=Optional(ASKED_MODEL),
         beacon=Optional(record(root=encoded(32), size=COUNT)), build=text, judge=ident, key=hex64, lexicon=hex64,
         model=text, prompt=sgd_document, prompt_digest=hex64, run=ident, seed=hex64,
         splits=record(confirm=PART, test=PART, train=PART, val=PART), terms=SGD_TERMS, through_seq=COUNT),
@@ -432,8 +432,9 @@ KINDS = {
     ("sgd.gradient_requested", 1): Kind(
         "arbiter", "@ run step", leak_test=record(ids=COUNT, texts=COUNT, unreadable=COUNT), request=sgd_document,
         request_digest=hex64, run=ident, step=COUNT),
-    ("sgd.gradient_returned", 1): Kind("optimizer", "@ run step", gradient=sgd_document, run=ident, step=COUNT),
-    ("sgd.patch_proposed", 1): Kind("optimizer", "@ run step attempt", attempt=COUNT, parent_digest=hex64,
+    ("sgd.gradient_returned", 1): Kind(
+        "optimizer", "@ run step", call=Optional(hex64), gradient=sgd_document, run=ident, step=COUNT),
+    ("sgd.patch_proposed", 1): Kind("optimizer", "@ run step attempt", attempt=COUNT, call=Optional(hex64), parent_digest=hex64,
                                     patch=sgd_document, run=ident, step=COUNT),
     ("sgd.patch_rejected", 1): Kind("arbiter", "@ run step attempt", attempt=COUNT, run=ident, step=COUNT,
                                     violations=sgd_violations),

@@ -2,11 +2,16 @@
 
 from history.records import AskedRun
 
+OPENED = {"sgd.opened": "descend", "synth.opened": "propose"}         # what a run asks for, by what opens it
+ENDED = {"sgd.stopped": "descend", "synth.stopped": "propose"}
 FINAL = ("answered", "filtered", "refused", "truncated", "unparsed")   # nobody asks again
 
 
 def awaited(state, run):
-    """(round, digest) of the view that was shown and is not answered yet; None where there is none."""
+    """(place, digest) of what was shown and is not answered yet; None where there is none."""
+    if state.asked_runs[run].purpose == "descend":
+        descent = state.descents.get(run)
+        return descent and descent.awaited()
     of = state.synths.get(run)
     if of is None or of.view is None or of.asked <= of.returned:
         return None
@@ -15,16 +20,16 @@ def awaited(state, run):
 
 def take(state, entry, data):
     kind = entry.kind
-    if kind == "synth.opened" and entry.experiment is not None and "asked" in data:
-        state.asked_runs.setdefault(data["run"], AskedRun(entry.experiment, data))
+    if kind in OPENED and entry.experiment is not None and "asked" in data:
+        state.asked_runs.setdefault(data["run"], AskedRun(entry.experiment, data, OPENED[kind]))
         return
-    if kind not in ("synth.stopped", "budget.reserved", "budget.settled", "model_call.recorded"):
+    if kind not in ENDED and kind not in ("budget.reserved", "budget.settled", "model_call.recorded"):
         return
     run = state.asked_runs.get(data["run"])
     if run is None:
         return
-    if kind == "synth.stopped":
-        run.is_over = True
+    if kind in ENDED:
+        run.is_over = run.is_over or run.purpose == ENDED[kind]
     elif kind == "budget.reserved":
         run.holds += 1
         run.hold = [data["hold"], data["amount"], data["asks"]]

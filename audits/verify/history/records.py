@@ -67,8 +67,8 @@ class ModelRun:
 class AskedRun:
     """A run that asks a model for something else than scores; `data` is what it says of the model."""
 
-    def __init__(self, experiment, opened):
-        self.experiment, self.data, self.key = experiment, opened["asked"], opened["key"]
+    def __init__(self, experiment, opened, purpose):
+        self.experiment, self.data, self.key, self.purpose = experiment, opened["asked"], opened["key"], purpose
         self.holds = self.settled = self.cost_since = self.settled_since = 0
         self.is_over, self.hold, self.last = False, None, None     # hold: [name, amount, calls left]
 

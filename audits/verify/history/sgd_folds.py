@@ -1,6 +1,7 @@
 """Folds of runs that lower the loss of a judge's prompt into the state (`schema/SGD.md`)."""
 
 from formats.fields import b64
+from formats.tree import sha256
 
 LISTED = ("train", "val", "test", "confirm")
 ATTEMPTS_MAX = 3
@@ -63,6 +64,18 @@ class SgdRun:
             return "loss", "val"
         step = self.going()
         return self.due_in(step) if step else self.due_between()
+
+    def awaited(self):
+        """(place, digest) of the ask of a model that waits: the request for a gradient, or the gradient that patches answer."""
+        due, step = self.due(), self.going()
+        if "asked" not in self.data or due is None or step is None:
+            return None
+        first = self.taken() * (1 + ATTEMPTS_MAX)
+        if due[0] == "gradient":
+            return first, step.request["request_digest"]
+        if due[0] == "proposal":
+            return first + 1 + len(step.proposed), sha256(step.gradient["gradient"].encode("utf-8")).hex()
+        return None
 
     def due_between(self):
         if self.taken() < self.last_step():

@@ -1,10 +1,10 @@
 """Rules of runs that ask a model for something else than scores: what is held, asked, answered and paid (`schema/SYNTHESIS.md`)."""
 
-from history.asked_folds import FINAL, awaited
+from history.asked_folds import ENDED, FINAL, OPENED, awaited
 from rules.runs import PARTS, TOKENS_MAX, cost_of, newest_prices, room_problem
 
 OUTPUT_MAX = 131_072
-CLASS_OF = {"propose": "aggregates"}               # which texts go out, by purpose
+CLASS_OF = {"descend": "aggregates", "propose": "aggregates"}               # which texts go out, by purpose
 
 
 def open_problem(state, e, name):
@@ -20,10 +20,10 @@ def open_problem(state, e, name):
 
 
 def rule_run(state, e):
-    if e.kind == "synth.opened" and "asked" in e.data:
+    if e.kind in OPENED and "asked" in e.data:
         if "/" in e.data["run"]:
             return "a name without a slash", e.data["run"]
-        if e.data["run"] in state.runs:
+        if e.data["run"] in state.runs or e.data["run"] in state.asked_runs:
             return "a name that no run had", e.data["run"]
         output = e.data["asked"]["max_output_tokens"]
         return None if 1 <= output <= OUTPUT_MAX else ("max_output_tokens from 1 to %d" % OUTPUT_MAX, str(output))
@@ -34,13 +34,13 @@ def rule_run(state, e):
 
 def rule_place(state, e):
     """Texts go only to an endpoint that is registered for their class."""
-    if e.kind != "synth.opened" or "asked" not in e.data:
+    if e.kind not in OPENED or "asked" not in e.data:
         return None
     asked = e.data["asked"]
     name, place = asked["endpoint"], state.endpoints.get(asked["endpoint"])
     if place is None:
         return "endpoint %s, registered before" % name, "none"
-    if CLASS_OF["propose"] not in place["classes"]:
+    if CLASS_OF[OPENED[e.kind]] not in place["classes"]:
         return "an endpoint where aggregates may go, as %s is not" % name, "none of its classes"
     if place.get("model", asked["model"]) != asked["model"]:
         return "the model that %s is registered for" % name, asked["model"]
@@ -113,7 +113,7 @@ def price_row(state, asked):
 
 
 def rule_price(state, e):
-    if e.kind == "synth.opened" and "asked" in e.data:
+    if e.kind in OPENED and "asked" in e.data:
         return priced_problem(state, e.data["asked"])
     if e.kind != "model_call.recorded" or call_problem(state, e, e.data):
         return None
@@ -151,9 +151,10 @@ def priced_problem(state, asked):
 
 
 def rule_hold(state, e):
-    if e.kind == "synth.stopped":
+    if e.kind in ENDED:
         run = state.asked_runs.get(e.data["run"])
-        return ("a run whose hold was settled", "an open hold") if run and run.hold else None
+        holds = run and run.hold and run.purpose == ENDED[e.kind]
+        return ("a run whose hold was settled", "an open hold") if holds else None
     if e.kind in ("budget.reserved", "budget.settled"):
         if e.data["run"] not in state.asked_runs:
             return None
@@ -225,7 +226,7 @@ def settled_problem(state, e, data):
 def called_problem(state, e, data):
     """An answer of a model behind HTTP names the call that gave it, and is its text; an answer of anybody else names none."""
     run = state.asked_runs.get(data["run"])
-    if run is None:
+    if run is None or run.purpose != "propose":
         return ("no call in a run that asks no model", "one") if "call" in data else None
     last = run.last_of(data["round"])
     if last is None or last["outcome"] not in FINAL:
@@ -247,10 +248,10 @@ def called_problem(state, e, data):
     return None
 
 
-def model_problem(data):
+def model_problem(data, who="optimizer", what="candidates"):
     """What a run says of a model that is asked: its name is the pinned model and the endpoint."""
-    if ("asked" in data) != (data["optimizer"] == "endpoint"):
-        return "a model that is asked, exactly where one behind HTTP writes candidates", data["optimizer"]
+    if ("asked" in data) != (data[who] == "endpoint"):
+        return "a model that is asked, exactly where one behind HTTP writes %s" % what, data[who]
     if "asked" not in data:
         return None
     name = "%s at %s" % (data["asked"]["pin"], data["asked"]["endpoint"])

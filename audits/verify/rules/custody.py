@@ -124,3 +124,10 @@ def rule_target(state, e):
     # A key may turn out to be compromised after it was retired, or from an earlier seq than was known.
     more = e.kind == "key.compromised" and since < state.compromised.get(key_id, since + 1)
     return ("a live key", "%s, %s at seq %d" % ((key_id,) + key.ended)) if key.ended and not more else None
+
+
+def name_problem(e, runs):
+    """Why a run is not opened under its name: it belongs to an experiment, and no run of its kind had the name."""
+    if e.experiment is None:
+        return "an experiment", "none"
+    return ("a name that no run had", e.data["run"]) if e.data["run"] in runs else None

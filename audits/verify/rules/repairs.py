@@ -6,6 +6,7 @@ from formats.canonical import encode
 from formats.limits import ONE
 from formats.tree import sha256
 from rules import repair_feedback, repair_learning, repair_workflows
+from rules.custody import name_problem
 from rules.repair_workflows import labelled, read
 
 RANGES = {"beam": (1, 32), "proposals": (1, 16), "iterations": (1, 50), "reruns": (0, 8), "stagnation": (1, 50),
@@ -47,11 +48,7 @@ def key_problem(state, what, key_id, role):
 
 def started_problem(state, e):
     data, terms = e.data, e.data["terms"]
-    if e.experiment is None:
-        return "an experiment", "none"
-    if data["run"] in state.repairs:
-        return "a name that no run had", data["run"]
-    problem = (key_problem(state, "the optimizer's", data["optimizer_key"], "optimizer")
+    problem = (name_problem(e, state.repairs) or key_problem(state, "the optimizer's", data["optimizer_key"], "optimizer")
                or key_problem(state, "the verifier's", data["verifier_key"], "verifier"))
     if problem:
         return problem

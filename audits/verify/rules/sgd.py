@@ -8,7 +8,11 @@ from formats.canonical import encode
 from formats.fields import b64, decode_base64
 from formats.tree import Tree, sha256
 from history.sgd_folds import LISTED, beacon_above
+from rules.custody import name_problem
+from rules.asked import model_problem
+from rules.sgd_called import called_problem
 from rules import sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
+from rules.sgd_prompts import prompts, read, readable_prompts
 
 STEPS_MAX, BATCH_MAX, REPEATS_MAX = 200, 300, 9
 DUE_OF = {
@@ -40,10 +44,9 @@ def rule_sgd(state, e):
 
 def opened_problem(state, e):
     data, terms = e.data, e.data["terms"]
-    if e.experiment is None:
-        return "an experiment", "none"
-    if data["run"] in state.descents:
-        return "a name that no run had", data["run"]
+    problem = name_problem(e, state.descents)
+    if problem:
+        return problem
     own = [run for run in state.descents.values() if run.experiment == e.experiment]
     for run in own:
         if run.end is None:
@@ -56,6 +59,9 @@ def opened_problem(state, e):
     first = (data["model"].split() or [""])[0].lower()
     if first.startswith("aggregate/") != (data["agents"] == "aggregate"):
         return "the name of the built-in pair exactly where it writes the patches", data["model"]
+    problem = model_problem(data, "agents", "patches")
+    if problem:
+        return problem
     if natural_key_of("judge.registered", e.experiment, data["judge"]) not in state.natural_keys:
         return "a registered judge", data["judge"]
     registration = state.registrations.get(e.experiment)
@@ -101,7 +107,7 @@ def promotion_problem(state, e):
 def text_problem(state, e):
     """A prompt that a step of a run left is promoted by its own digest, and not by that of its text."""
     for name, run in sorted(state.descents.items()):
-        for digest, prompt in prompts(run).items():
+        for digest, prompt in readable_prompts(run).items():
             text = sgd_patch.rendered(prompt["sections"])
             texts = [sha256(of.encode("utf-8")).hex() for of in (text, text + "\n")]
             if digest != run.data["prompt_digest"] and e.data["candidate_digest"] in texts:
@@ -165,13 +171,6 @@ def prompt_problem(data):
     return None
 
 
-def read(text):
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
 def in_run_problem(state, e, run):
     """Who says it, and whether it is due."""
     name, data, due = run.data["run"], e.data, run.due()
@@ -188,6 +187,9 @@ def in_run_problem(state, e, run):
         step = run.taken() - (1 if e.kind in ("sgd.reverted", "sgd.stop_triggered") else 0)
         if data["step"] != max(0, step):
             return "step %d" % max(0, step), str(data["step"])
+    problem = called_problem(state, e, run) if e.kind in OF_AGENTS else None
+    if problem:
+        return problem
     check = {"sgd.rows_listed": rows_problem, "sgd.scored": scored_problem, "sgd.test_read": test_problem,
              "sgd.patch_proposed": proposed_problem, "sgd.patch_approved": approved_problem,
              "sgd.stopped": stopped_problem}.get(e.kind)
@@ -342,23 +344,6 @@ def schedule(run):
 def patch_terms(run):
     return {"chars_min": 20, "chars_scale": 400, "growth_max": 1_250_000, "hunks_max": 3, "schedule": schedule(run),
             "section_chars_max": 600}
-
-
-def prompts(run):
-    """Every prompt of a run by its digest: prompt 0, and what each step left."""
-    prompt = read(run.data["prompt"])
-    found = {run.data["prompt_digest"]: prompt}
-    for step in run.steps:
-        if step.committed and "attempt" in step.committed:
-            proposal = read(step.proposed[step.committed["attempt"]]["patch"])
-            patch = proposal["patch"]
-            parent = found[patch["parent"]]
-            change, hunks = sgd_patch.edit_of(patch)
-            old = next((of["text"] for of in parent["sections"] if of["section_id"] == patch["section"]), "")
-            after = sgd_patch.changed(parent["sections"], patch, change, sgd_patch.apply_diff(hunks, old), 600)
-            following = dict(parent, parent_digest=patch["parent"], sections=after, version=parent["version"] + 1)
-            found[sgd_patch.digest(following)] = following
-    return found
 
 
 def verdict(run):

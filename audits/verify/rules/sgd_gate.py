@@ -1,5 +1,7 @@
 """The gate of a run: of which run it is, what a cluster of confirm is worth, and what a promotion rests on."""
 
+from bisect import bisect_left, bisect_right
+
 from events.commitments import length_prefixed
 from formats.fields import b64
 from formats.tree import Tree, sha256
@@ -35,6 +37,19 @@ def rounded(total, by):
     return (2 * total + by) // (2 * by)
 
 
+class Items:
+    """The items of rows, which ascend, as `bisect` reads them."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, at):
+        return self.rows[at]["item"]
+
+
 def agreement(run, prompt, unit):
     """1 less the mean over its rows of the distance of mean score and target, in millionths; None before all were scored."""
     rows, scores = run.rows["confirm"], run.confirm.get(prompt)
@@ -42,8 +57,10 @@ def agreement(run, prompt, unit):
         return None
     # What could not be read is as far as can be under the checkpoint, and at its target under prompt 0.
     none = 0 if prompt == run.data["prompt_digest"] else ONE
+    # Rows ascend by item: those of a cluster are neighbours.
+    own = slice(bisect_left(Items(rows), unit), bisect_right(Items(rows), unit))
     found = [min(ONE, rounded(abs(sum(of) - len(of) * row["target_micro"]), len(of)) if of else none)
-             for row, of in zip(rows, scores) if row["item"] == unit]
+             for row, of in zip(rows[own], scores[own])]
     return ONE - rounded(sum(found), len(found)) if found else None
 
 

@@ -90,13 +90,8 @@ pub(super) struct PreregNewArgs {
     /// With --from-data: the experiment; default the one that is open
     #[arg(long, value_name = "ID", requires = "from_data")]
     pub experiment: Option<String>,
-    /// With --from-data: whose scores are read, where several judges have some
-    #[arg(
-        long,
-        value_name = "ID",
-        requires = "from_data",
-        help = "With --from-data: the judge, where several have scores"
-    )]
+    /// With --from-data: the judge, where several have scores
+    #[arg(long, value_name = "ID", requires = "from_data")]
     pub judge: Option<String>,
     /// With --from-data: what a label costs, for what more of them would
     #[arg(long, value_name = "PRICE", requires = "from_data")]

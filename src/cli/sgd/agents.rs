@@ -57,13 +57,13 @@ pub(super) fn check_same(
 ) -> Result<(), CliError> {
     let found = program.map(|of| &of.model);
     let is_same = match said.agents {
-        SgdAgents::Aggregate => found.is_none(),
+        SgdAgents::Aggregate | SgdAgents::Endpoint => found.is_none(),
         SgdAgents::Command => found == Some(&said.model),
     };
     if is_same {
         return Ok(());
     }
-    let found = found.map_or("aggregate/1", Text::as_str);
+    let found = found.map_or("none", Text::as_str);
     Err(CliError::refused(
         format!(
             "run {}: expected {}, found {found}",

@@ -9,24 +9,33 @@ mod refusals;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::endpoint;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
+use crate::cli::synth_model;
 use crate::event::id::RunId;
 use crate::event::payload::sgd_steps::SgdWord;
 use crate::ground::ambient;
+use crate::ground::shell;
+use crate::model::dialect;
 use crate::session::SessionError;
+use crate::session::asking::ModelSender;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::SgdError;
 use crate::session::sgd::found;
 use crate::session::sgd::running;
+use crate::session::sgd::running::SgdAnswering;
 use crate::session::sgd::running::SgdPause;
 use crate::session::sgd::running::SgdRunning;
 use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::sgd as views;
+use crate::workflow::ask::dispatch::DispatchRules;
 use crate::workflow::sgd::sample;
+
+const RUN_HELP: &str = "clover sgd run --help";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -70,7 +79,8 @@ pub(super) enum Verb {
     /// Plan the gate of the checkpoint; once the plan is signed, score confirm, decide and promote
     #[command(
         override_usage = "clover sgd promote RUN [OPTIONS] [-- JUDGE COMMAND]",
-        after_help = "Exit 10: the gate speaks against it. Exit 12: a plan waits, or the gate did not show it.\n\n\
+        after_help = "Exit 10: the gate speaks against it.\n\
+                      Exit 12: a plan waits for its signature, or the gate did not show it.\n\n\
                       Example:\n  clover sgd promote tune-1"
     )]
     Promote(promote::SgdPromoteArgs),
@@ -111,6 +121,15 @@ pub(super) struct RunArgs {
     /// The agents' key; default the only one at hand
     #[arg(long, value_name = "KEY")]
     pub optimizer_key: Option<String>,
+    /// The variable with the key of the endpoint whose model is asked; or --key-file FILE
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file", hide = true)]
+    pub key_env: Option<String>,
+    /// The file that holds it, which nobody else may read
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub key_file: Option<PathBuf>,
+    /// Do not ask before a model is asked for more than a dollar
+    #[arg(long)]
+    pub yes: bool,
     #[command(flatten)]
     pub program: Program,
 }
@@ -151,6 +170,9 @@ pub(super) struct TestArgs {
 pub(super) struct SgdStopArgs {
     /// The run
     pub run: String,
+    /// Do not ask before what is held for it is charged
+    #[arg(long)]
+    pub yes: bool,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
@@ -200,8 +222,18 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     let mut program = agents::program(ctx, args.agents.as_deref(), &args.program)?;
     let said = &bench.run().map_err(SessionError::from)?.said;
     agents::check_same(said, program.as_ref())?;
+    let place = said.asked.as_ref();
+    let place = place.map(|asked| synth_model::place(&bench.ledger, &asked.endpoint));
+    let place = place.transpose()?;
+    let desk = place.as_ref().map(|place| {
+        let from = (args.key_env.as_deref(), args.key_file.as_deref());
+        let key = endpoint::key_of(ctx, place, from)?;
+        endpoint::desk(place, key, RUN_HELP)
+    });
+    let mut desk = desk.transpose()?;
     let ports = &mut ctx
         .ports()
+        .with_consent(args.yes, "the same command with")
         .with_program(&args.program)
         .with_optimizer(args.optimizer_key.as_ref())
         .with_interrupts()?;
@@ -209,15 +241,25 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     if running.is_simulated() && !args.program.command.is_empty() {
         return Err(SessionError::from(SgdError::SimulatedJudge(run_id(&args.run)?)).into());
     }
-    let agents = program.as_mut().map(agents::AgentsProgram::as_agents);
-    let pause = running.go(ports, agents, args.steps)?;
-    let run = bench.run().map_err(SessionError::from)?;
-    let mut view = views::ran(bench.ledger.state(), run, pause);
-    view.exit = match pause {
-        SgdPause::Cut => Exit::Interrupted,
-        SgdPause::Waits => Exit::Inconclusive,
-        SgdPause::AtTest | SgdPause::Ended | SgdPause::Steps => Exit::Done,
+    let mut answering = match (&mut program, desk.as_mut().zip(place.as_ref())) {
+        (Some(program), _) => SgdAnswering::Program(program.as_agents()),
+        (None, Some((desk, place))) => SgdAnswering::Model(ModelSender {
+            desk,
+            rules: DispatchRules::default(),
+            wire: dialect::wire(place.dialect),
+        }),
+        (None, None) => SgdAnswering::Aggregate,
     };
+    let pause = running.go(ports, &mut answering, args.steps)?;
+    let run = bench.run().map_err(SessionError::from)?;
+    let mut view = views::ran(bench.ledger.state(), run, &pause);
+    match pause {
+        // What the view says of it is how it ends.
+        SgdPause::Ask(_) => {}
+        SgdPause::Cut => view.exit = Exit::Interrupted,
+        SgdPause::Waits => view.exit = Exit::Inconclusive,
+        SgdPause::AtTest | SgdPause::Ended | SgdPause::Steps => view.exit = Exit::Done,
+    }
     Ok(view)
 }
 
@@ -249,7 +291,7 @@ fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
         );
         let again = format!(
             "clover sgd approve {}{}",
-            crate::ground::shell::word(&args.run),
+            shell::word(&args.run),
             if args.refuse { " --refuse" } else { "" }
         );
         ctx.confirm(&question, args.yes, &again)?;
@@ -274,7 +316,9 @@ fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
 
 fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
-    running::stop(&mut bench, &mut ctx.ports())?;
+    let again = format!("clover sgd stop {}", shell::word(&args.run));
+    let mut ports = ctx.ports().with_consent(args.yes, again);
+    running::stop(&mut bench, &mut ports)?;
     shown(&bench)
 }
 

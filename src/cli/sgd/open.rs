@@ -8,6 +8,9 @@ use crate::cli::iterate::program::Program;
 use crate::cli::key;
 use crate::cli::sgd::agents;
 use crate::cli::sgd::run_id;
+use crate::cli::synth_model;
+use crate::cli::synth_model::ModelArgs;
+use crate::cli::synth_model::OUTPUT_USUAL;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::event::payload::sgd::SgdAgents;
@@ -17,6 +20,7 @@ use crate::event::payload::sgd::SgdTarget;
 use crate::event::payload::sgd::SgdTerms;
 use crate::ground::ambient;
 use crate::ground::shell;
+use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::prompt::JudgePrompt;
@@ -52,11 +56,13 @@ pub(in crate::cli) struct OpenArgs {
     #[arg(long)]
     pub simulated: bool,
     /// The judge is the simulated one that nothing improves
-    #[arg(long, conflicts_with = "simulated")]
+    #[arg(long, conflicts_with = "simulated", hide = true)]
     pub simulated_null: bool,
     /// A program that writes gradients and patches; default aggregate/1 of this program
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "endpoint")]
     pub agents: Option<String>,
+    #[command(flatten)]
+    pub asks: AgentsModelArgs,
     /// Most steps, 1 to 200
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub steps: u64,
@@ -69,6 +75,43 @@ pub(in crate::cli) struct OpenArgs {
     /// The agents' key; default the only one at hand
     #[arg(long, value_name = "KEY")]
     pub optimizer_key: Option<String>,
+}
+
+/// Which model writes gradients and patches, and who pays.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct AgentsModelArgs {
+    /// A model behind HTTP, in place of --agents: the endpoint
+    #[arg(long, value_name = "ID", requires = "model")]
+    pub endpoint: Option<String>,
+    /// The model to ask for
+    #[arg(long, value_name = "MODEL", requires = "endpoint")]
+    pub model: Option<String>,
+    /// The model that has to answer, where it names itself otherwise
+    #[arg(long, value_name = "MODEL", requires = "endpoint", hide = true)]
+    pub pin: Option<String>,
+    /// The account that pays
+    #[arg(long, value_name = "ID", requires = "endpoint", hide = true)]
+    pub account: Option<String>,
+    /// The most that the run may cost, in dollars
+    #[arg(long, value_name = "X", requires = "endpoint", hide = true)]
+    pub cap_usd: Option<String>,
+    /// Most tokens of an answer
+    #[arg(long, value_name = "N", requires = "endpoint", default_value_t = OUTPUT_USUAL, hide = true)]
+    pub output_max: u64,
+}
+
+impl AgentsModelArgs {
+    fn as_model(&self) -> ModelArgs {
+        ModelArgs {
+            endpoint: self.endpoint.clone(),
+            model: self.model.clone(),
+            pin: self.pin.clone(),
+            account: self.account.clone(),
+            cap_usd: self.cap_usd.clone(),
+            output_max: self.output_max,
+            ..ModelArgs::default()
+        }
+    }
 }
 
 fn count(value: u64) -> Count {
@@ -136,7 +179,7 @@ fn set(terms: &mut SgdTerms, name: &str, value: &str) -> Result<(), String> {
 
 fn request(
     ctx: &mut Ctx<'_>,
-    args: &OpenArgs,
+    (args, ledger): (&OpenArgs, &Ledger),
     experiment: ExperimentId,
 ) -> Result<SgdRequest, CliError> {
     let path = ctx.path(&args.prompt);
@@ -153,9 +196,11 @@ fn request(
     let prompt = JudgePrompt::from_file(&name, &bytes);
     let prompt = prompt.map_err(|error| wrong(error.to_string()))?;
     let program = agents::program(ctx, args.agents.as_deref(), &Program::default())?;
-    let (agents, model) = match program {
-        Some(program) => (SgdAgents::Command, program.model),
-        None => (SgdAgents::Aggregate, key::text("agents", AGGREGATE)?),
+    let asks = synth_model::terms(&args.asks.as_model(), ledger)?;
+    let (agents, model) = match (program, &asks) {
+        (Some(program), _) => (SgdAgents::Command, program.model),
+        (None, Some(asks)) => (SgdAgents::Endpoint, synth_model::name(asks)?),
+        (None, None) => (SgdAgents::Aggregate, key::text("agents", AGGREGATE)?),
     };
     let judge = args.judge.parse();
     let judge = judge
@@ -172,6 +217,7 @@ fn request(
         simulated,
         prompt,
         agents,
+        asks,
         model,
         terms: terms(args)?,
     })
@@ -181,7 +227,7 @@ pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let (home, ledger) = home::open_to_write(ctx)?;
     let named = args.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
-    let request = request(ctx, args, experiment)?;
+    let request = request(ctx, (args, &ledger), experiment)?;
     let need = KeyNeed::of(Seat::Optimizer, Kind::SgdPatchProposed);
     let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
     let key = ports.signer(ledger.state(), need);
@@ -194,7 +240,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let named = args.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
-    let request = request(ctx, args, experiment)?;
+    let request = request(ctx, (args, &ledger), experiment)?;
     let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
     let appended = open::open(ports, &mut ledger, &request)?;
     let run = found(ledger.state(), &request.run);

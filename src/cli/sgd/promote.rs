@@ -9,7 +9,9 @@ use crate::cli::sgd::bench;
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
+use crate::export::file_name;
 use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
 use crate::ground::shell;
 use crate::num::Micro;
 use crate::projection::manifests::Manifests;
@@ -102,13 +104,19 @@ fn plan(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs, bench: &mut SgdBench) -> Resul
         found.map_err(|error| CliError::usage(format!("--family {id:?}: {error}"), HELP))
     });
     let (family, alpha) = (family.transpose()?, alpha(&args.alpha)?);
-    let default = || PathBuf::from(format!("{}-gate.yaml", args.run));
+    let default = || PathBuf::from(format!("{}-gate.yaml", file_name::encode(&args.run)));
     let file = args.plan.clone().unwrap_or_else(default);
     let run = bench.run().map_err(SessionError::from)?.clone();
+    let path = ctx.path(&file);
+    let prepared = promote::is_prepared(bench.ledger.state(), &run, family.as_ref());
+    // A plan is written once its gate is prepared: a file that is there before is another's, and nothing is appended.
+    if !prepared.map_err(SessionError::from)? && ambient::is_taken(&path) {
+        return Err(AmbientError::Exists(path).into());
+    }
     let ports = &mut ctx.ports();
     let plan = promote::plan(ports, &mut bench.ledger, &run, (family, alpha))?;
     warn_of(ctx, plan.share.alpha.value());
-    let (path, text) = (ctx.path(&file), views::plan_text(&plan));
+    let text = views::plan_text(&plan);
     // The same plan may be asked for again; one that a person changed is not overwritten.
     let stands = ctx.read(&file).is_ok_and(|bytes| bytes == text.as_bytes());
     if !stands {
@@ -132,7 +140,8 @@ fn decide(
         );
         let mut again = format!("clover sgd promote {}", shell::word(&args.run));
         if !args.program.command.is_empty() {
-            again += &format!(" -- {}", args.program.command.join(" "));
+            let words: Vec<_> = args.program.command.iter().map(shell::word).collect();
+            again += &format!(" -- {}", words.join(" "));
         }
         ctx.confirm(&question, args.yes, &again)?;
     }

@@ -14,6 +14,7 @@ use crate::prompt::JudgePrompt;
 use crate::session::SessionError;
 use crate::session::sgd::found;
 use crate::session::sgd::history;
+use crate::session::sgd::history::PromptVersion;
 use crate::view::View;
 use crate::view::sgd as runs;
 use crate::view::sgd::prompts as views;
@@ -139,19 +140,29 @@ fn check(ctx: &mut Ctx<'_>, args: &SgdPromptCheckArgs) -> Result<View, CliError>
 
 pub(super) fn export(ctx: &mut Ctx<'_>, args: &SgdExportArgs) -> Result<View, CliError> {
     let id = run_id(&args.run)?;
-    let (_, ledger) = home::open_to_read(ctx)?;
-    let run = found(ledger.state(), &id).map_err(SessionError::from)?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let run = found(at.state(&ledger), &id).map_err(SessionError::from)?;
     let versions = history::versions(run).map_err(SessionError::from)?;
     let times = history::times(&ledger, run)?;
-    let commits: Vec<GitCommit> = versions
-        .iter()
-        .map(|of| GitCommit {
+    let commit = |of: &PromptVersion| {
+        let untimed = || {
+            let message = format!(
+                "run {id}: no entry says when the prompt at place {} was left",
+                of.place
+            );
+            CliError::integrity("damaged", message, "clover verify")
+        };
+        Ok(GitCommit {
             files: of.files(),
             message: of.message(&id),
-            seconds: times.get(&of.cause).copied().unwrap_or_default(),
+            seconds: *times.get(&of.cause).ok_or_else(untimed)?,
         })
-        .collect();
+    };
+    let commits: Result<Vec<_>, CliError> = versions.iter().map(commit).collect();
+    let commits = commits?;
     let (files, head) = git::repository(&commits, AUTHOR);
+    let none = || CliError::not_found(format!("run {id} has no prompt"), "clover sgd status");
+    let head = head.ok_or_else(none)?;
     let folder = ctx.path(&args.git);
     let shown = args.git.display().to_string();
     if ambient::is_taken(&folder) {
@@ -169,7 +180,5 @@ pub(super) fn export(ctx: &mut Ctx<'_>, args: &SgdExportArgs) -> Result<View, Cl
         }
         ambient::write_new(&path, &file.bytes, 0o644)?;
     }
-    let none = || CliError::not_found(format!("run {id} has no prompt"), "clover sgd status");
-    let head = head.ok_or_else(none)?;
     Ok(views::exported(run, &shown, commits.len() as u64, head))
 }

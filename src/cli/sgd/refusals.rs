@@ -28,6 +28,7 @@ impl From<SgdError> for CliError {
             SgdError::Ended(run)
             | SgdError::Leak { run, .. }
             | SgdError::NoneWaits(run)
+            | SgdError::Stopped(run)
             | SgdError::Unchanged(run) => {
                 Self::refused(message, format!("clover sgd show {}", shell::word(&run)))
             }

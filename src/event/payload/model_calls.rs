@@ -33,6 +33,8 @@ pub const OUTPUT_MAX: u64 = 131_072;
 words! {
     /// What a model is asked for, beside scores.
     CallPurpose {
+        /// Gradients and patches of a judge's prompt, in a run that lowers its loss.
+        Descend "descend",
         /// Patches of a rubric, in a run of an optimizer.
         Propose "propose",
     }
@@ -42,7 +44,7 @@ impl CallPurpose {
     /// Who asks, and which texts go out: a line a purpose.
     pub fn terms(self) -> (Role, TextClass) {
         match self {
-            Self::Propose => (Role::Optimizer, TextClass::Aggregates),
+            Self::Descend | Self::Propose => (Role::Optimizer, TextClass::Aggregates),
         }
     }
 }
@@ -60,7 +62,7 @@ pub struct AskedModel {
     pub cap_usd_micro: Option<Count>,
     /// Where it is asked.
     pub endpoint: EndpointId,
-    /// Instructions and form of its asks: `propose/1`.
+    /// Instructions and form of its asks: `propose/1` or `descend/1`.
     pub form: Text,
     /// Most tokens of an answer, from 1 to 131072.
     pub max_output_tokens: Count,
@@ -110,7 +112,8 @@ pub struct ModelCallRecorded {
     pub nth: Count,
     /// What it came to.
     pub outcome: CallOutcome,
-    /// Which ask of the run, from 0: the round of an optimizer.
+    /// Which ask of the run, from 0: the round of an optimizer; of step t 4 t for its gradient, and 4 t + 1 and on for its
+    /// proposals.
     pub place: Count,
     /// The provider's name of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +125,7 @@ pub struct ModelCallRecorded {
     pub response: Option<BlobRef>,
     /// The run.
     pub run: RunId,
-    /// SHA-256 of what was shown: the view of an optimizer.
+    /// SHA-256 of what was shown: the view of an optimizer, the request for a gradient, or the gradient that a patch is to answer.
     pub shown: Digest,
     /// The text of the answer; absent where it is none that is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]

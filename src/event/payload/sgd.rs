@@ -21,6 +21,7 @@ use crate::id::Text;
 use crate::payload::endpoint::words;
 use crate::payload::gate::DrawnFrom;
 use crate::payload::intake::PartRoot;
+use crate::payload::model_calls::AskedModel;
 
 /// Longest document of a run, in bytes of UTF-8: a prompt, a request, a gradient or a patch.
 pub const DOCUMENT_MAX: usize = 32_768;
@@ -66,6 +67,8 @@ words! {
         Aggregate "aggregate",
         /// A program of people's own.
         Command "command",
+        /// A model behind HTTP.
+        Endpoint "endpoint",
     }
 }
 
@@ -201,6 +204,9 @@ impl SgdSplits {
 pub struct SgdOpened {
     /// Who writes gradients and patches.
     pub agents: SgdAgents,
+    /// The model that is asked for them; absent where none behind HTTP is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedModel>,
     /// The first checkpoint above its newest label: parts and batches are drawn from it. Absent before rulebook 27.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beacon: Option<DrawnFrom>,

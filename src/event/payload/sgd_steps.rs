@@ -12,6 +12,7 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
+use crate::id::EventId;
 use crate::id::Root;
 use crate::id::RunId;
 use crate::id::Text;
@@ -120,7 +121,10 @@ pub struct SgdGradientRequested {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SgdGradientReturned {
-    /// The gradient, as canonical JSON.
+    /// The call that gave it; absent where no model behind HTTP was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<EventId>,
+    /// The gradient, as JSON. Of a call its text byte for byte, or a gradient without items where that is none.
     pub gradient: SgdDocument,
     /// The run.
     pub run: RunId,
@@ -135,9 +139,13 @@ pub struct SgdGradientReturned {
 pub struct SgdPatchProposed {
     /// Which proposal of the step, from 0.
     pub attempt: Count,
+    /// The call that gave it; absent where no model behind HTTP was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<EventId>,
     /// The prompt that it changes.
     pub parent_digest: Digest,
-    /// The proposal, as canonical JSON: a diff of one section, why, and the part of the gradient that it answers.
+    /// The proposal, as JSON: a diff of one section, why, and the part of the gradient that it answers. Of a call its text
+    /// byte for byte.
     pub patch: SgdDocument,
     /// The run.
     pub run: RunId,

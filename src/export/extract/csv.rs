@@ -2,6 +2,7 @@
 //!
 //! Text that a spreadsheet would take for a formula gets an apostrophe before it. Amounts are exact decimals.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
@@ -306,15 +307,13 @@ pub(super) fn write(
     let mut rows = 0;
     extract.each(progress, |said| {
         let found = data(said)?;
-        let now = extract.with_now(said, &found);
+        let told = ToldData::of(extract, said, &found);
         for table in open
             .iter_mut()
             .filter(|open| open.table.kinds.contains(&said.event.kind()))
         {
             let withholds = |column: &str| extract.withholds(said.seq, column);
-            // The table of all events has them as they were signed.
-            let of_now = now.as_ref().filter(|_| !table.table.columns.is_empty());
-            table.row(said, of_now.unwrap_or(&found), &withholds)?;
+            table.row(said, told.of_table(table.table), &withholds)?;
             rows += 1;
         }
         Ok(())
@@ -439,6 +438,30 @@ impl CsvText {
     /// Its bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0.into_bytes()
+    }
+}
+
+/// What tables have of an event: the data as they were signed, and with what may be said of them now.
+pub(super) struct ToldData<'a> {
+    now: Cow<'a, Value>,
+    signed: &'a Value,
+}
+
+impl<'a> ToldData<'a> {
+    /// Of an event, whose data are those that were signed.
+    pub(super) fn of(extract: &Extract<'_>, said: &RecordedEvent, signed: &'a Value) -> Self {
+        let now = extract.with_now(said, signed);
+        let now = now.map_or(Cow::Borrowed(signed), Cow::Owned);
+        Self { now, signed }
+    }
+
+    /// What a table has: that of all events has the data as they were signed.
+    pub(super) fn of_table(&self, table: &CsvTable) -> &Value {
+        if table.columns.is_empty() {
+            self.signed
+        } else {
+            &self.now
+        }
     }
 }
 

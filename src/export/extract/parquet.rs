@@ -31,6 +31,7 @@ use super::RecordedEvent;
 use super::create;
 use super::csv;
 use super::csv::CsvTable;
+use super::csv::ToldData;
 use super::data;
 use crate::ExportError;
 use crate::Progress;
@@ -64,15 +65,14 @@ pub(super) fn write(
     let mut rows = 0;
     extract.each(progress, |said| {
         let found = data(said)?;
-        let now = extract.with_now(said, &found);
+        let told = ToldData::of(extract, said, &found);
         let kind = said.event.kind();
         for table in open
             .iter_mut()
             .filter(|open| open.table.kinds.contains(&kind))
         {
             let withholds = |column: &str| extract.withholds(said.seq, column);
-            let of_now = now.as_ref().filter(|_| !table.table.columns.is_empty());
-            table.row(said, of_now.unwrap_or(&found), &withholds)?;
+            table.row(said, told.of_table(table.table), &withholds)?;
             rows += 1;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use clover_event::payload::endpoint::Dialect;
 use clover_ground::digest::Digest;
 use clover_ground::seed::SeedTree;
+use clover_workflow::sgd::agents;
 use serde_json::Value;
 use serde_json::json;
 
@@ -144,6 +145,25 @@ fn said(fault: &Fault) -> String {
     fault.text.clone().unwrap_or_else(none)
 }
 
+/// What the pair `aggregate/1` answers to a request that shows what it is asked.
+fn played(bytes: &[u8]) -> Option<String> {
+    let shown = |text: &Value| text.as_str().and_then(agents::answered);
+    let body: Value = serde_json::from_slice(bytes).ok()?;
+    let mut left = vec![&body];
+    while let Some(of) = left.pop() {
+        match of {
+            Value::Array(all) => left.extend(all),
+            Value::Object(all) => left.extend(all.values()),
+            text => {
+                if let Some(answer) = shown(text) {
+                    return Some(answer);
+                }
+            }
+        }
+    }
+    None
+}
+
 /// The answer to a request that was asked `asked` times before.
 pub(super) fn answer(
     (dialect, path): (Dialect, &str),
@@ -159,7 +179,8 @@ pub(super) fn answer(
     }
     let drawn = tree.seed();
     let number = |at: usize| usize::from(drawn[at % drawn.len()]);
-    let is_said = fault.text.is_some() || wanted.candidates;
+    let played = played(bytes).filter(|_| fault.text.is_none());
+    let is_said = fault.text.is_some() || wanted.candidates || played.is_some();
     let words: Vec<&str> = match wanted.choices.len() {
         _ if is_said => Vec::new(),
         0 => (0..WORDS_SAID.min(wanted.limit))
@@ -170,7 +191,7 @@ pub(super) fn answer(
     };
     let level = wanted.levels.get(number(1) % wanted.levels.len().max(1));
     let (text, cut) = match wanted.choices.len() {
-        _ if is_said => (said(fault), false),
+        _ if is_said => (played.unwrap_or_else(|| said(fault)), false),
         _ if level.is_some() => {
             let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
             let level = json!(level.copied().unwrap_or_default());

@@ -17,7 +17,6 @@ use clover_event::payload::model_calls;
 use clover_event::payload::model_calls::AskedModel;
 use clover_event::payload::model_calls::CallPurpose;
 use clover_event::payload::model_calls::ModelCallRecorded;
-use clover_event::payload::synth_runs::SynthOpened;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Fold;
@@ -33,6 +32,8 @@ pub const READS: &[Kind] = &[
     Kind::BudgetReserved,
     Kind::BudgetSettled,
     Kind::ModelCallRecorded,
+    Kind::SgdOpened,
+    Kind::SgdStopped,
     Kind::SynthOpened,
     Kind::SynthStopped,
 ];
@@ -122,7 +123,11 @@ impl AskedRun {
         self.by_outcome.values().sum()
     }
 
-    fn opened(experiment: &ExperimentId, said: &SynthOpened, asked: &AskedModel) -> Self {
+    fn opened(
+        experiment: &ExperimentId,
+        (purpose, key): (CallPurpose, KeyId),
+        asked: &AskedModel,
+    ) -> Self {
         Self {
             asked: asked.clone(),
             by_outcome: BTreeMap::new(),
@@ -132,9 +137,9 @@ impl AskedRun {
             hold: None,
             holds: 0,
             is_over: false,
-            key: said.key,
+            key,
             last: None,
-            purpose: CallPurpose::Propose,
+            purpose,
             settled: 0,
             settled_since: 0,
         }
@@ -173,6 +178,20 @@ pub struct AskedRuns {
     pub by_id: BTreeMap<RunId, AskedRun>,
 }
 
+impl AskedRuns {
+    /// The run of a name that asks for this.
+    pub fn of(&self, run: &RunId, purpose: CallPurpose) -> Option<&AskedRun> {
+        self.by_id.get(run).filter(|of| of.purpose == purpose)
+    }
+
+    fn over(&mut self, run: &RunId, purpose: CallPurpose) {
+        let run = self.by_id.get_mut(run);
+        if let Some(run) = run.filter(|of| of.purpose == purpose) {
+            run.is_over = true;
+        }
+    }
+}
+
 impl Fold for AskedRuns {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let event = event.event();
@@ -180,14 +199,19 @@ impl Fold for AskedRuns {
             Payload::SynthOpened(said) => {
                 if let (Some(experiment), Some(asked)) = (&event.header.experiment, &said.asked) {
                     let known = self.by_id.entry(said.run.clone());
-                    known.or_insert_with(|| AskedRun::opened(experiment, said, asked));
+                    let by = (CallPurpose::Propose, said.key);
+                    known.or_insert_with(|| AskedRun::opened(experiment, by, asked));
                 }
             }
-            Payload::SynthStopped(said) => {
-                if let Some(run) = self.by_id.get_mut(&said.run) {
-                    run.is_over = true;
+            Payload::SgdOpened(said) => {
+                if let (Some(experiment), Some(asked)) = (&event.header.experiment, &said.asked) {
+                    let known = self.by_id.entry(said.run.clone());
+                    let by = (CallPurpose::Descend, said.key);
+                    known.or_insert_with(|| AskedRun::opened(experiment, by, asked));
                 }
             }
+            Payload::SynthStopped(said) => self.over(&said.run, CallPurpose::Propose),
+            Payload::SgdStopped(said) => self.over(&said.run, CallPurpose::Descend),
             Payload::BudgetReserved(said) => {
                 if let Some(run) = self.by_id.get_mut(&said.run) {
                     run.holds += 1;

@@ -34,6 +34,7 @@ use crate::runs::ModelRuns;
 use crate::runs::money;
 use crate::runs::money::CallMoney;
 use crate::runs::money::MONEY;
+use crate::sgd::SgdRuns;
 use crate::synths::Synths;
 
 /// The rules of these runs.
@@ -43,6 +44,7 @@ pub struct AskedRules;
 /// The ask that a run waits for: its place, and the digest of what was shown. A line a purpose.
 fn awaited(state: &State, purpose: CallPurpose, run: &RunId) -> Option<(u64, Digest)> {
     match purpose {
+        CallPurpose::Descend => state.fold::<SgdRuns>().by_id.get(run)?.awaited(),
         CallPurpose::Propose => state.fold::<Synths>().by_id.get(run)?.awaited(),
     }
 }
@@ -93,7 +95,8 @@ fn price<'a>(state: &'a State, asked: &AskedModel) -> Result<Option<&'a PriceRow
 fn check_named(state: &State, run: &RunId, asked: &AskedModel) -> RuleAnswer {
     let has_place = !run.as_str().contains('/');
     ensure!(has_place, "a name without a slash", run.to_string());
-    let is_free = !state.fold::<ModelRuns>().by_id.contains_key(run);
+    let is_asked = state.fold::<AskedRuns>().by_id.contains_key(run);
+    let is_free = !is_asked && !state.fold::<ModelRuns>().by_id.contains_key(run);
     ensure!(is_free, "a name that no run had", run.to_string());
     let output = asked.max_output_tokens.value();
     let expected = format!("max_output_tokens from 1 to {OUTPUT_MAX}");
@@ -324,11 +327,26 @@ fn check_settled(state: &State, said: &BudgetSettled) -> RuleAnswer {
 }
 
 /// A run that ends holds nothing.
-fn check_over(state: &State, run: &RunId) -> RuleAnswer {
-    let of = state.fold::<AskedRuns>().by_id.get(run);
+fn check_over(state: &State, run: &RunId, purpose: CallPurpose) -> RuleAnswer {
+    let of = state.fold::<AskedRuns>().of(run, purpose);
     let holds = of.is_some_and(|of| of.hold.is_some());
     ensure!(!holds, "a run whose hold was settled", "an open hold");
     Ok(())
+}
+
+/// A run that asks a model is opened: it has a name of its own, and its model may be asked and can be paid.
+fn check_opened(
+    state: &State,
+    run: &RunId,
+    (purpose, asked): (CallPurpose, Option<&AskedModel>),
+    breaches: &mut Vec<Breach>,
+) {
+    let Some(asked) = asked else {
+        return;
+    };
+    breaches.take(RuleName::Run, check_named(state, run, asked));
+    breaches.take(RuleName::Endpoint, check_place(state, purpose, asked));
+    breaches.take(RuleName::Price, check_priced(state, asked));
 }
 
 impl Rule for AskedRules {
@@ -336,16 +354,20 @@ impl Rule for AskedRules {
         let is_mine = |run| state.fold::<AskedRuns>().by_id.contains_key(run);
         match &event.event.payload {
             Payload::SynthOpened(said) => {
-                let Some(asked) = &said.asked else {
-                    return;
-                };
-                breaches.take(RuleName::Run, check_named(state, &said.run, asked));
-                let place = check_place(state, CallPurpose::Propose, asked);
-                breaches.take(RuleName::Endpoint, place);
-                breaches.take(RuleName::Price, check_priced(state, asked));
+                let asked = (CallPurpose::Propose, said.asked.as_ref());
+                check_opened(state, &said.run, asked, breaches);
+            }
+            Payload::SgdOpened(said) => {
+                let asked = (CallPurpose::Descend, said.asked.as_ref());
+                check_opened(state, &said.run, asked, breaches);
             }
             Payload::SynthStopped(said) => {
-                breaches.take(RuleName::Hold, check_over(state, &said.run));
+                let over = check_over(state, &said.run, CallPurpose::Propose);
+                breaches.take(RuleName::Hold, over);
+            }
+            Payload::SgdStopped(said) => {
+                let over = check_over(state, &said.run, CallPurpose::Descend);
+                breaches.take(RuleName::Hold, over);
             }
             Payload::ModelCallRecorded(said) => {
                 let run = check_call(state, event, said);

@@ -11,7 +11,8 @@ use super::SgdRuns;
 use crate::beacons::Beacons;
 
 /// The seed of everything that is drawn in an experiment's runs: of parts where no run is named, else of its batches. From
-/// rulebook 27 on a checkpoint above the newest label salts it, so that nobody who names rows knows where they fall.
+/// rulebook 27 on a checkpoint above the newest label salts it: where rows fall is not known while they are named. Whoever opens
+/// the run may still choose among checkpoints above that label, where no entry has named one of them.
 pub fn seed_of(
     state: &State,
     experiment: &ExperimentId,
@@ -30,7 +31,8 @@ pub fn seed_of(
     Some(Digest::sha256(&bytes))
 }
 
-/// The checkpoint that salts the draws of a run that is opened now by an entry that names `seen`.
+/// The checkpoint that salts the draws of a run that is opened now by an entry that names `seen`: the first one above the newest
+/// label that an entry named, and `seen` itself where none did.
 pub fn beacon_of(
     state: &State,
     experiment: &ExperimentId,

@@ -7,6 +7,7 @@ use clover_event::Kind;
 use clover_event::payload::sgd::SgdPart;
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd_steps::ATTEMPTS_MAX;
+use clover_ground::digest::Digest;
 
 use super::SgdRun;
 use super::SgdStep;
@@ -158,6 +159,28 @@ impl SgdRun {
         match step.val {
             None => SgdDue::Loss(SgdPart::Val),
             Some(_) => SgdDue::Commit,
+        }
+    }
+}
+
+impl SgdRun {
+    /// The ask of a model that the run waits for: its place, and the digest of what is shown. Of step t it is 4 t and the
+    /// request for a gradient, then 4 t + 1 and on and the gradient that proposals are to answer.
+    pub fn awaited(&self) -> Option<(u64, Digest)> {
+        self.said.asked.as_ref()?;
+        let (due, step) = (self.due()?, self.going()?);
+        let first = self.taken() * (1 + ATTEMPTS_MAX);
+        match due {
+            SgdDue::Gradient => {
+                let request = step.request.as_ref()?;
+                Some((first, request.request_digest))
+            }
+            SgdDue::Proposal => {
+                let gradient = step.gradient.as_ref()?;
+                let shown = Digest::sha256(gradient.gradient.as_str().as_bytes());
+                Some((first + 1 + step.proposed.len() as u64, shown))
+            }
+            _ => None,
         }
     }
 }

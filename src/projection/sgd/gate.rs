@@ -10,6 +10,7 @@ use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::MetricDirection;
+use clover_event::payload::manifest::Template;
 use clover_event::payload::sgd::SgdSplit;
 use clover_ground::digest::Digest;
 use clover_ledger::ProposedEvent;
@@ -58,23 +59,29 @@ pub fn metric_digest(run: &SgdRun) -> Option<Digest> {
     Some(Digest::sha256(&bytes))
 }
 
-/// The run whose metric a plan names.
-pub fn run_of_plan<'s>(state: &'s State, manifest: &Manifest) -> Option<&'s SgdRun> {
-    let metric = manifest.metric.as_ref()?;
-    if metric.metric.as_str() != METRIC {
-        return None;
-    }
-    let mut all = state.fold::<SgdRuns>().by_id.values();
-    all.find(|run| metric_digest(run) == Some(metric.judge_digest))
+/// What stands for the judge in a plan whose metric is that of a run.
+fn named_digest(manifest: &Manifest) -> Option<Digest> {
+    let metric = manifest.metric.as_ref();
+    let agreement = metric.filter(|of| of.metric.as_str() == METRIC);
+    agreement.map(|of| of.judge_digest)
 }
 
-/// The plan that names the metric of a run, with its name: the first that was registered.
+/// The run whose metric a plan names.
+pub fn run_of_plan<'s>(state: &'s State, manifest: &Manifest) -> Option<&'s SgdRun> {
+    let named = named_digest(manifest)?;
+    let mut all = state.fold::<SgdRuns>().by_id.values();
+    all.find(|run| metric_digest(run) == Some(named))
+}
+
+/// The plan of a gate that names the metric of a run, with its name: the first that was registered. A plan names what the version
+/// does that set what it tests; where none stands yet, its newest version does.
 pub fn plan_of<'s>(state: &'s State, run: &SgdRun) -> Option<(&'s ManifestId, &'s ManifestRecord)> {
     let digest = metric_digest(run)?;
     let is_its = |record: &ManifestRecord| {
-        let first = record.versions.first().map(|first| &first.manifest);
-        let metric = first.and_then(|manifest| manifest.metric.as_ref());
-        metric.is_some_and(|of| of.metric.as_str() == METRIC && of.judge_digest == digest)
+        let said = record.bound().or(record.versions.last());
+        said.map(|said| &said.manifest).is_some_and(|manifest| {
+            manifest.template == Template::Gate && named_digest(manifest) == Some(digest)
+        })
     };
     let all = state.fold::<Manifests>().by_id.iter();
     let own = all.filter(|(_, record)| record.superseded_by.is_none() && is_its(record));
@@ -95,7 +102,10 @@ pub fn agreement(run: &SgdRun, prompt: Digest, unit: &ItemId) -> Option<Micro> {
     } else {
         ONE
     };
-    let own = rows.iter().zip(scores).filter(|(row, _)| row.item == *unit);
+    // Rows ascend by item: those of a cluster are neighbours.
+    let first = rows.partition_point(|row| row.item < *unit);
+    let from = rows.iter().zip(scores).skip(first);
+    let own = from.take_while(|(row, _)| row.item == *unit);
     let (mut sum, mut count) = (0_i64, 0_i64);
     for (row, scores) in own {
         let n = i64::try_from(scores.len()).ok()?;

@@ -19,6 +19,7 @@ use clover_event::payload::sgd::SgdTerms;
 use clover_event::payload::sgd::SgdTestRead;
 use clover_event::payload::sgd_steps::BATCH_MAX;
 use clover_event::payload::sgd_steps::SgdEnd;
+use clover_event::payload::sgd_steps::SgdGradientReturned;
 use clover_event::payload::sgd_steps::SgdPatchApproved;
 use clover_event::payload::sgd_steps::SgdPatchProposed;
 use clover_event::payload::sgd_steps::SgdStopped;
@@ -39,6 +40,7 @@ use clover_num::Count;
 
 use super::SgdRun;
 use super::SgdRuns;
+use super::called;
 use super::draws::beacon_of;
 use super::draws::seed_of;
 use super::due;
@@ -166,6 +168,7 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
     let is_aggregate = said.agents == SgdAgents::Aggregate;
     let expected = "the name of the built-in pair exactly where it writes the patches";
     ensure!(is_own == is_aggregate, expected, said.model.as_str());
+    called::check_model(said)?;
     let judges = state.fold::<Judges>().of(experiment);
     let known = judges.is_some_and(|of| of.judges.contains_key(&said.judge));
     ensure!(known, "a registered judge", said.judge.to_string());
@@ -363,7 +366,21 @@ fn check_test_read(state: &State, run: &SgdRun, said: &SgdTestRead) -> RuleAnswe
     Ok(())
 }
 
-fn check_proposed(run: &SgdRun, said: &SgdPatchProposed) -> RuleAnswer {
+/// A gradient of a model is what it said.
+fn check_returned(
+    (state, event): (&State, &ProposedEvent<'_>),
+    (run, said): (&SgdRun, &SgdGradientReturned),
+) -> RuleAnswer {
+    let nothing = called::no_gradient(run.taken());
+    let of = (said.call, &said.gradient, Some(nothing.as_str()));
+    called::check_called((state, event), run, of)
+}
+
+fn check_proposed(
+    (state, event): (&State, &ProposedEvent<'_>),
+    (run, said): (&SgdRun, &SgdPatchProposed),
+) -> RuleAnswer {
+    called::check_called((state, event), run, (said.call, &said.patch, None))?;
     let proposed = run.going().map_or(0, |of| of.proposed.len() as u64);
     let expected = format!("proposal {proposed} of the step");
     let attempt = said.attempt.value();
@@ -453,7 +470,8 @@ fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
         Payload::SgdRowsListed(said) => check_rows(run, said),
         Payload::SgdScored(said) => check_scored(state, run, said),
         Payload::SgdTestRead(said) => check_test_read(state, run, said),
-        Payload::SgdPatchProposed(said) => check_proposed(run, said),
+        Payload::SgdGradientReturned(said) => check_returned((state, event), (run, said)),
+        Payload::SgdPatchProposed(said) => check_proposed((state, event), (run, said)),
         Payload::SgdPatchApproved(said) => check_approved(state, event, (run, said)),
         Payload::SgdStopped(said) => check_stopped(run, said),
         _ => Ok(()),

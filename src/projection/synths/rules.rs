@@ -8,6 +8,7 @@ use clover_event::id::IterationId;
 use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::Role;
+use clover_event::payload::model_calls::CallPurpose;
 use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::synth_runs::AnswerState;
@@ -99,7 +100,8 @@ fn check_model(said: &SynthOpened) -> RuleAnswer {
 
 /// An answer of a model behind HTTP names the call that gave it, and is its text; an answer of anybody else names none.
 fn check_called(state: &State, event: &ProposedEvent<'_>, said: &SynthReturned) -> RuleAnswer {
-    let Some(run) = state.fold::<AskedRuns>().by_id.get(&said.run) else {
+    let runs = state.fold::<AskedRuns>();
+    let Some(run) = runs.of(&said.run, CallPurpose::Propose) else {
         let expected = "no call in a run that asks no model";
         ensure!(said.call.is_none(), expected, "one");
         return Ok(());

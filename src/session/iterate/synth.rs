@@ -33,11 +33,17 @@ use clover_workflow::patches::Authorship;
 use clover_workflow::synth::Optimizer;
 use clover_workflow::synth::answer;
 use clover_workflow::synth::answer::Terms;
+use clover_workflow::synth::ask;
 use clover_workflow::synth::progress::Progress;
 use clover_workflow::synth::view;
 use clover_workflow::synth::view::OptimizerView;
 
 use crate::append;
+use crate::asking;
+use crate::asking::AskStop;
+use crate::asking::ModelSender;
+use crate::asking::ModelTerms;
+use crate::asking::RoundEnd;
 use crate::custody::reads;
 use crate::error::SessionError;
 use crate::iterate::Bench;
@@ -45,10 +51,6 @@ use crate::iterate::IterationError;
 use crate::iterate::objective;
 use crate::iterate::propose;
 use crate::iterate::synth_ask;
-use crate::iterate::synth_ask::AskStop;
-use crate::iterate::synth_ask::ModelSender;
-use crate::iterate::synth_ask::ModelTerms;
-use crate::iterate::synth_ask::RoundEnd;
 use crate::iterate::synth_leak;
 use crate::iterate::synth_outlook;
 use crate::ports::KeyNeed;
@@ -245,7 +247,7 @@ pub fn run(
     at.check_same(terms)?;
     let name = at.run().opened.said.run.clone();
     let _alone = match optimizer {
-        Answering::Model(_) => Some(synth_ask::alone(&at.bench.home, &name)?),
+        Answering::Model(_) => Some(asking::alone(&at.bench.home, &name)?),
         Answering::Program(_) => None,
     };
     ports.heed(true)?;
@@ -300,7 +302,10 @@ fn opened(
     let tariff = tariff.transpose()?.flatten();
     tariff::spender(&bench.ledger, signer, tariff.as_ref().map(|of| &of.account))?;
     let said = SynthOpened {
-        asked: terms.asks.as_ref().map(|of| of.asked(tariff.as_ref())),
+        asked: terms
+            .asks
+            .as_ref()
+            .map(|of| of.asked(tariff.as_ref(), ask::FORM)),
         build: text(BUILD),
         dev_calls: dev_calls(bench, terms.dev_calls)?,
         iteration: bench.id.clone(),

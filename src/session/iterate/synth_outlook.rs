@@ -8,16 +8,17 @@ use clover_ground::digest::Digest;
 use clover_num::Count;
 use clover_projection::budgets::Budgets;
 use clover_workflow::ask::WireForm;
+use clover_workflow::synth::ask;
 use clover_workflow::synth::view::OptimizerView;
 
 use crate::append;
+use crate::asking::ModelTerms;
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::synth;
 use crate::iterate::synth::SynthTerms;
 use crate::iterate::synth_ask;
-use crate::iterate::synth_ask::ModelTerms;
 use crate::ports::Ports;
 use crate::ports::Question;
 
@@ -80,7 +81,7 @@ pub fn outlook(
     };
     let asked = match opened {
         Some(asked) => asked,
-        None => model(terms)?.asked(money.as_ref()),
+        None => model(terms)?.asked(money.as_ref(), ask::FORM),
     };
     let asks = match open {
         Some(run) => {

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::calls::AttemptClass;
 use clover_event::id::RunId;
 use clover_event::payload::BlobRef;
+use clover_event::payload::model_calls::AskedModel;
+use clover_event::payload::model_calls::CallPurpose;
 use clover_event::payload::model_calls::ModelCallRecorded;
 use clover_event::payload::model_terms::PriceMode;
 use clover_ledger::History;
@@ -15,11 +18,15 @@ use clover_ledger::Ledger;
 use clover_projection::asked::AskedRun;
 use clover_projection::asked::AskedRuns;
 use clover_projection::endpoints::Endpoints;
+use clover_projection::sgd::SgdRun;
+use clover_projection::sgd::run_of as run_of_prompt;
 use clover_projection::tallies::Tallies;
+use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::sending::AskRequest;
 use clover_workflow::ask::sending::EndedCall;
 use clover_workflow::iterate::steps::BUILD;
+use clover_workflow::sgd::ask as descent;
 use clover_workflow::synth::ask;
 use clover_workflow::synth::ask::ModelCallFrame;
 
@@ -28,8 +35,32 @@ use crate::judge::reread::AnswerFinding;
 use crate::judge::reread::RereadAnswers;
 use crate::judge::reread::WireOf;
 
-/// A view that was shown, by its run and its round.
-type Shown = BTreeMap<(RunId, u64), BlobRef>;
+/// What was shown before a call.
+#[derive(Default)]
+struct Shown {
+    /// Runs of prompts whose model is asked, as far as the log was read.
+    descents: BTreeMap<RunId, SgdRun>,
+    /// Texts of answers, by run and place.
+    texts: BTreeMap<(RunId, u64), BlobRef>,
+    /// Views, by run and round.
+    views: BTreeMap<(RunId, u64), BlobRef>,
+}
+
+impl Shown {
+    /// Takes in what an event of a run of a prompt says.
+    fn descended(&mut self, event: &Event, seq: u64) {
+        let payload = &event.payload;
+        if let (Payload::SgdOpened(said), Some(experiment)) = (payload, &event.header.experiment)
+            && said.asked.is_some()
+        {
+            let run = self.descents.entry(said.run.clone());
+            run.or_insert_with(|| SgdRun::opened(experiment.clone(), seq, said));
+        } else if let Some(run) = run_of_prompt(payload).and_then(|run| self.descents.get_mut(run))
+        {
+            run.take(payload);
+        }
+    }
+}
 
 /// Reads every such call again.
 ///
@@ -44,20 +75,29 @@ pub(super) fn all(
     if tallies.of_kind(Kind::ModelCallRecorded) == 0 {
         return Ok(());
     }
-    let mut shown = Shown::new();
+    let mut shown = Shown::default();
     ledger.entries(0, ledger.size(), |read| {
         match &read.event.payload {
             Payload::SynthAsked(said) => {
                 let place = (said.run.clone(), said.round.value());
-                shown.insert(place, said.view.clone());
+                shown.views.insert(place, said.view.clone());
             }
             Payload::ModelCallRecorded(said) => {
                 let found = again(ledger, wire, (said, &shown));
                 let name = read.event.id.0.short().to_string();
+                let place = (said.run.clone(), said.place.value());
                 take(out, (read.stored.seq, &name), found);
+                if let Some(text) = &said.text {
+                    shown.texts.insert(place, text.clone());
+                }
+            }
+            Payload::SgdGradientReturned(said) => {
+                let found = gradient(ledger, (&said.run, said.gradient.as_str()), &shown);
+                took_gradient(out, (read.stored.seq, &said.run), found);
             }
             _ => {}
         }
+        shown.descended(&read.event, read.stored.seq);
         Ok::<_, SessionError>(())
     })
 }
@@ -95,6 +135,26 @@ fn take(out: &mut RereadAnswers, (seq, name): (u64, &str), found: Result<AgainCa
     }
 }
 
+/// Takes in a gradient that was read again from the text of its call.
+fn took_gradient(
+    out: &mut RereadAnswers,
+    (seq, run): (u64, &RunId),
+    found: Result<Option<(String, String)>, String>,
+) {
+    match found {
+        Ok(Some((again, said))) if again != said => out.findings.push(AnswerFinding {
+            seq,
+            expected: format!("the gradient of {run} as the text of its call gives it, {again}"),
+            found: said,
+        }),
+        Ok(_) => {}
+        Err(why) => {
+            out.unread += 1;
+            out.why.get_or_insert(why);
+        }
+    }
+}
+
 fn blob(ledger: &Ledger, of: &BlobRef) -> Result<Vec<u8>, String> {
     let found = History::blob(ledger, &of.blake3).map_err(|error| error.to_string())?;
     found.ok_or_else(|| format!("the blob {} is not here", of.blake3))
@@ -103,6 +163,45 @@ fn blob(ledger: &Ledger, of: &BlobRef) -> Result<Vec<u8>, String> {
 fn run_of<'a>(ledger: &'a Ledger, run: &RunId) -> Result<&'a AskedRun, String> {
     let of = ledger.state().fold::<AskedRuns>().by_id.get(run);
     of.ok_or_else(|| "its run was not opened".to_owned())
+}
+
+/// The ask of a call, made again from what was shown.
+fn ask_again(
+    ledger: &Ledger,
+    (said, asked): (&ModelCallRecorded, &AskedModel),
+    shown: &Shown,
+) -> Result<ModelAsk, String> {
+    if said.purpose == CallPurpose::Descend {
+        let run = shown.descents.get(&said.run);
+        let ask = descent::due(run.ok_or("its run was not opened")?);
+        return ask.map_err(|unmet| format!("expected {}, found {}", unmet.expected, unmet.found));
+    }
+    let view = shown.views.get(&(said.run.clone(), said.place.value()));
+    let view = blob(ledger, view.ok_or("its view is not on record")?)?;
+    ask::of(asked, (&said.run, said.place.value()), &view)
+}
+
+/// The gradient that a call gives, beside the one that is told; `None` where no model was asked.
+fn gradient(
+    ledger: &Ledger,
+    (name, told): (&RunId, &str),
+    shown: &Shown,
+) -> Result<Option<(String, String)>, String> {
+    let Some(run) = shown.descents.get(name) else {
+        return Ok(None);
+    };
+    let Some((place, _)) = run.awaited() else {
+        return Ok(None);
+    };
+    let Some(text) = shown.texts.get(&(name.clone(), place)) else {
+        return Ok(None);
+    };
+    let text = blob(ledger, text)?;
+    let text = String::from_utf8_lossy(&text);
+    let again = descent::gradient_of(run, Some(&text));
+    let again =
+        again.map_err(|unmet| format!("expected {}, found {}", unmet.expected, unmet.found))?;
+    Ok(Some((again, told.to_owned())))
 }
 
 fn again(
@@ -116,9 +215,7 @@ fn again(
     let place = endpoints.by_id.get(&asked.endpoint);
     let place = place.ok_or("its endpoint is not registered")?;
     let wire: &dyn WireForm = wire(place.said.dialect);
-    let view = shown.get(&(said.run.clone(), said.place.value()));
-    let view = blob(ledger, view.ok_or("its view is not on record")?)?;
-    let ask = ask::of(asked, (&said.run, said.place.value()), &view)?;
+    let ask = ask_again(ledger, (said, asked), shown)?;
     let request = AskRequest::of(wire, ask);
     let table = asked.prices.as_ref();
     let table = table.and_then(|table| endpoints.prices.get(table));
@@ -175,6 +272,7 @@ fn compared(
         hold: said.hold.clone(),
         nth: said.nth,
         place: said.place,
+        purpose: said.purpose,
         run: said.run.clone(),
         shown: said.shown,
     };

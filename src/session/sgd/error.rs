@@ -107,12 +107,15 @@ pub enum SgdError {
     /// The checkpoint is prompt 0.
     #[error("run {0}: its checkpoint is prompt 0, and there is nothing to promote")]
     Unchanged(RunId),
+    /// A person ended the run before its test was read.
+    #[error("run {0}: a person ended it before its test was read, and nothing of it is promoted")]
+    Stopped(RunId),
     /// A constant is none that a run may have.
     #[error("expected {}, found {}", .0.expected, .0.found)]
     Terms(Box<Unmet>),
     /// The plan of a run's gate can never promote its checkpoint.
     #[error(
-        "gate {gate}: its plan can never promote, and nothing of confirm is scored. {fields}: expected {}, found {}",
+        "gate {gate}: its plan can never promote, and confirm was not scored. {fields}: expected {}, found {}",
         .unmet.expected, .unmet.found
     )]
     VainPlan {

@@ -1,6 +1,7 @@
 //! Runs that lower the loss of a judge's prompt: opened on rows that are committed first, gone through step by step, read on
 //! test once, and promoted through a gate. Everything is on record before the next step, so a run that was cut goes on.
 
+pub mod asked;
 pub mod error;
 pub mod history;
 pub mod open;
@@ -11,6 +12,7 @@ pub mod test;
 use std::collections::BTreeMap;
 
 use clover_event::Payload;
+use clover_event::id::EventId;
 use clover_event::id::RunId;
 use clover_event::payload::Role;
 use clover_event::payload::sgd::SgdRow;
@@ -106,10 +108,24 @@ impl SgdBench {
         ports: &mut dyn Ports,
         payload: impl Into<Payload>,
     ) -> Result<AppendedEvent, SessionError> {
+        self.say_of(ports, payload, None)
+    }
+
+    /// Says one thing of the run that an event gave, by whoever may.
+    ///
+    /// # Errors
+    /// As [`say`](Self::say).
+    pub(crate) fn say_of(
+        &mut self,
+        ports: &mut dyn Ports,
+        payload: impl Into<Payload>,
+        given_by: Option<EventId>,
+    ) -> Result<AppendedEvent, SessionError> {
         let payload = payload.into();
         let experiment = self.run()?.experiment.clone();
         let signer = ports.signer(self.ledger.state(), need(&payload))?;
-        let command = Command::new(payload, Some(experiment));
+        let mut command = Command::new(payload, Some(experiment));
+        command.refs = given_by.into_iter().collect();
         let appended = append::append(ports, &mut self.ledger, &[command], &signer)?;
         let first = appended.into_iter().next();
         first.ok_or_else(|| SgdError::NoRun(self.id.clone()).into())

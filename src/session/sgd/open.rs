@@ -9,6 +9,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::Role;
+use clover_event::payload::model_calls::AskedModel;
 use clover_event::payload::scoring::Decoding;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
@@ -39,15 +40,18 @@ use clover_rubric::evidence;
 use clover_rubric::extract;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::judge::simulated;
+use clover_workflow::sgd::ask::FORM;
 use clover_workflow::sgd::rows;
 use clover_workflow::sgd::rule;
 
 use crate::append;
+use crate::asking::ModelTerms;
 use crate::error::SessionError;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Seat;
 use crate::sgd::SgdError;
+use crate::tariff;
 
 /// What a run is to be.
 #[derive(Clone, Debug)]
@@ -64,6 +68,8 @@ pub struct SgdRequest {
     pub prompt: JudgePrompt,
     /// Who writes gradients and patches.
     pub agents: SgdAgents,
+    /// The model that is asked for them, where one behind HTTP is.
+    pub asks: Option<ModelTerms>,
     /// What writes them, in words.
     pub model: Text,
     /// Constants.
@@ -97,6 +103,15 @@ impl SgdPlan {
 
 fn text(value: &str) -> Text {
     Text::new(value).expect("BUG: a few words and ids are a text")
+}
+
+/// What a run says of the model that is asked; none where none behind HTTP is.
+fn asked(ledger: &Ledger, request: &SgdRequest) -> Result<Option<AskedModel>, SessionError> {
+    let Some(asks) = &request.asks else {
+        return Ok(None);
+    };
+    let tariff = asks.tariff(ledger)?;
+    Ok(Some(asks.asked(tariff.as_ref(), FORM)))
 }
 
 /// A run as it would be opened by an agents' key. Where the experiment had a run, it has the rows of the first.
@@ -150,6 +165,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
     })?;
     let opened = SgdOpened {
         agents: request.agents,
+        asked: asked(ledger, request)?,
         beacon,
         build: text(BUILD),
         judge: request.judge.clone(),
@@ -211,11 +227,15 @@ pub fn open(
     request: &SgdRequest,
 ) -> Result<AppendedEvent, SessionError> {
     let need = KeyNeed::of(Seat::Optimizer, Kind::SgdPatchProposed);
-    let key = ports.signer(ledger.state(), need)?.id();
+    let signer = ports.signer(ledger.state(), need)?;
+    let key = signer.id();
     if ledger.state().fold::<SgdRuns>().judged.contains(&key) {
         return Err(SgdError::JudgedKey(key).into());
     }
     let plan = plan(ledger, request, key)?;
+    let asked = plan.opened.asked.as_ref();
+    let account = asked.and_then(|asked| asked.account.as_ref());
+    tariff::spender(ledger, &signer, account)?;
     let experiment = &request.experiment;
     let judges = ledger.state().fold::<Judges>().of(experiment);
     let known = judges.is_some_and(|of| of.judges.contains_key(&request.judge));

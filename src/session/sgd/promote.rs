@@ -107,6 +107,9 @@ fn checked(run: &SgdRun) -> Result<Digest, SgdError> {
     let (Some(chosen), Some(_), Some(SgdEnd::Completed)) =
         (&run.checkpoint, &run.test_read, run.end)
     else {
+        if run.end == Some(SgdEnd::Person) {
+            return Err(SgdError::Stopped(name));
+        }
         let due = run.due().unwrap_or(SgdDue::Test);
         return Err(SgdError::NotDue { run: name, due });
     };
@@ -119,7 +122,8 @@ fn checked(run: &SgdRun) -> Result<Digest, SgdError> {
 /// What is due on the way to a promotion of the checkpoint of a run.
 ///
 /// # Errors
-/// [`SgdError::NotDue`] before test was read, [`SgdError::Unchanged`] where prompt 0 is the checkpoint.
+/// [`SgdError::NotDue`] before test was read, [`SgdError::Stopped`] where it never will be, [`SgdError::Unchanged`] where
+/// prompt 0 is the checkpoint.
 pub fn due(state: &State, run: &SgdRun) -> Result<PromotionDue, SgdError> {
     checked(run)?;
     let Some((id, record)) = gate::plan_of(state, run) else {
@@ -185,6 +189,24 @@ fn names(run: &SgdRun) -> Result<(ExperimentId, FamilyId, ManifestId), SgdError>
 
 fn text(words: &str) -> Text {
     Text::new(words).expect("BUG: a few words and an id are a text")
+}
+
+/// Whether [`plan`] appends nothing: what it registers and opens is there.
+///
+/// # Errors
+/// [`SgdError::LongName`].
+pub fn is_prepared(
+    state: &State,
+    run: &SgdRun,
+    named: Option<&FamilyId>,
+) -> Result<bool, SgdError> {
+    let (experiment, own, _) = names(run)?;
+    let is_registered = state
+        .fold::<SgdRuns>()
+        .experiments
+        .contains_key(&experiment);
+    let families = &state.fold::<Manifests>().families;
+    Ok(is_registered && (named.is_some() || families.contains_key(&own)))
 }
 
 /// Prepares the gate of a run: its experiment is registered, and where no family is named one of its own is opened that may

@@ -37,20 +37,26 @@ use clover_workflow::sgd::rows;
 use clover_workflow::sgd::verdict;
 use clover_workflow::sgd::verdict::PatchVerdict;
 
+use crate::asking;
+use crate::asking::AskStop;
+use crate::asking::ModelSender;
 use crate::error::SessionError;
 use crate::judge::registration;
 use crate::ports::Ports;
 use crate::ports::Work;
 use crate::sgd::SgdBench;
 use crate::sgd::SgdError;
+use crate::sgd::asked;
 use crate::sgd::count;
 
 /// Rows of a program's judge between two entries: so many answers are lost at most where a run is killed.
 const ASKED_ROWS: usize = 16;
 
 /// How far a run went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SgdPause {
+    /// The model gave no answer that ends its ask: the same command goes on.
+    Ask(Box<AskStop>),
     /// Its checkpoint is chosen, and test is all that is left.
     AtTest,
     /// Somebody asked to stop: the same command goes on.
@@ -63,11 +69,22 @@ pub enum SgdPause {
     Waits,
 }
 
+/// Who writes gradients and patches.
+pub enum SgdAnswering<'a> {
+    /// The pair of this program.
+    Aggregate,
+    /// A model behind HTTP.
+    Model(ModelSender<'a>),
+    /// A program of this machine.
+    Program(&'a mut dyn Agents),
+}
+
 /// A run that goes on.
 pub struct SgdRunning<'b> {
-    bench: &'b mut SgdBench,
+    pub(super) bench: &'b mut SgdBench,
     judge: JudgeRegistered,
     forward: Option<Box<dyn Forward>>,
+    pub(super) is_agreed: bool,
     leak: Option<ProtectedTexts>,
 }
 
@@ -95,6 +112,7 @@ impl<'b> SgdRunning<'b> {
             bench,
             judge,
             forward: None,
+            is_agreed: false,
             leak: None,
         })
     }
@@ -110,23 +128,26 @@ impl<'b> SgdRunning<'b> {
     pub fn go(
         &mut self,
         ports: &mut dyn Ports,
-        agents: Option<&mut dyn Agents>,
+        answering: &mut SgdAnswering<'_>,
         steps: Option<u64>,
     ) -> Result<SgdPause, SessionError> {
-        let own = SgdAgents::Aggregate == self.bench.run()?.said.agents;
-        let mut aggregate = Aggregate;
-        let agents = match (agents, own) {
-            (_, true) => &mut aggregate,
-            (Some(agents), false) => agents,
-            (None, false) => {
-                let words = "a run of a program: say how it is started";
-                return Err(SgdError::Agents(words.to_owned()).into());
-            }
+        let fits = match self.bench.run()?.said.agents {
+            SgdAgents::Aggregate => matches!(answering, SgdAnswering::Aggregate),
+            SgdAgents::Command => matches!(answering, SgdAnswering::Program(_)),
+            SgdAgents::Endpoint => matches!(answering, SgdAnswering::Model(_)),
+        };
+        if !fits {
+            let words = "a run of other agents: say how they are started";
+            return Err(SgdError::Agents(words.to_owned()).into());
+        }
+        let _alone = match answering {
+            SgdAnswering::Model(_) => Some(asking::alone(&self.bench.home, &self.bench.id)?),
+            SgdAnswering::Aggregate | SgdAnswering::Program(_) => None,
         };
         let until = steps.map(|steps| self.bench.run().map(|run| run.taken() + steps));
         let until = until.transpose()?;
         ports.heed(true)?;
-        let went = self.went(ports, agents, until);
+        let went = self.went(ports, answering, until);
         ports.heed(false)?;
         went
     }
@@ -134,7 +155,7 @@ impl<'b> SgdRunning<'b> {
     fn went(
         &mut self,
         ports: &mut dyn Ports,
-        agents: &mut dyn Agents,
+        answering: &mut SgdAnswering<'_>,
         until: Option<u64>,
     ) -> Result<SgdPause, SessionError> {
         loop {
@@ -158,8 +179,11 @@ impl<'b> SgdRunning<'b> {
                     }
                     self.between(ports, due)?;
                 }
-                SgdDue::Gradient => self.gradient(ports, agents)?,
-                SgdDue::Proposal => self.proposal(ports, agents)?,
+                SgdDue::Gradient | SgdDue::Proposal => {
+                    if let Some(stop) = self.answered(ports, answering, due)? {
+                        return Ok(SgdPause::Ask(Box::new(stop)));
+                    }
+                }
                 SgdDue::Judgement => {
                     if !self.judged(ports)? {
                         return Ok(SgdPause::Waits);
@@ -172,6 +196,26 @@ impl<'b> SgdRunning<'b> {
                 SgdDue::Commit => self.commit(ports)?,
             }
         }
+    }
+
+    /// Says the gradient or the proposal that is due; why there is none, where a model gave none.
+    fn answered(
+        &mut self,
+        ports: &mut dyn Ports,
+        answering: &mut SgdAnswering<'_>,
+        due: SgdDue,
+    ) -> Result<Option<AskStop>, SessionError> {
+        let agents: &mut dyn Agents = match answering {
+            SgdAnswering::Model(sender) => return self.asked(ports, sender, due),
+            SgdAnswering::Aggregate => &mut Aggregate,
+            SgdAnswering::Program(program) => *program,
+        };
+        if due == SgdDue::Gradient {
+            self.gradient(ports, agents)?;
+        } else {
+            self.proposal(ports, agents)?;
+        }
+        Ok(None)
     }
 
     fn listed(&mut self, ports: &mut dyn Ports, split: SgdSplit) -> Result<(), SessionError> {
@@ -225,7 +269,7 @@ impl<'b> SgdRunning<'b> {
         Ok(())
     }
 
-    fn commit(&mut self, ports: &mut dyn Ports) -> Result<(), SessionError> {
+    pub(super) fn commit(&mut self, ports: &mut dyn Ports) -> Result<(), SessionError> {
         let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
         let said = course.committed().map_err(SgdError::from)?;
         self.bench.say(ports, said)?;
@@ -242,7 +286,7 @@ impl<'b> SgdRunning<'b> {
     }
 
     /// Looks a text through for what stands in a row.
-    fn leak_test(&mut self, text: &str) -> Result<LeakTest, SessionError> {
+    pub(super) fn leak_test(&mut self, text: &str) -> Result<LeakTest, SessionError> {
         if self.leak.is_none() {
             let course = SgdCourse::of(self.bench.run()?).map_err(SgdError::from)?;
             let known = course.prompt0().render();
@@ -290,6 +334,7 @@ impl<'b> SgdRunning<'b> {
             .map_err(|unmet| SgdError::Agents(format!("expected {}", unmet.found)))?;
         self.leak_test(gradient.as_str())?;
         let said = SgdGradientReturned {
+            call: None,
             gradient,
             run: self.bench.id.clone(),
             step,
@@ -317,6 +362,7 @@ impl<'b> SgdRunning<'b> {
         let patch = SgdDocument::new(answer).ok_or_else(too_long)?;
         let said = SgdPatchProposed {
             attempt: count(attempt),
+            call: None,
             parent_digest,
             patch,
             run: self.bench.id.clone(),
@@ -491,6 +537,7 @@ pub fn waiting(run: &SgdRun) -> Option<&SgdPatchProposed> {
 /// # Errors
 /// [`SgdError::Ended`]; no key; what the ledger says.
 pub fn stop(bench: &mut SgdBench, ports: &mut dyn Ports) -> Result<(), SessionError> {
+    asked::freed(bench, ports)?;
     ended(bench, ports, SgdEnd::Person)
 }
 

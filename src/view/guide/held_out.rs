@@ -82,10 +82,11 @@ pub(super) fn command(labels: &GuideFile) -> String {
             )
         }
         Some(PromptPlace::Column(at)) => by_lot("-F, ", &format!("{{ k = ${at} }} ")),
+        // An id is a text or a number; a line without one is drawn on its own.
         Some(PromptPlace::Member(name)) => by_lot(
             "",
             &format!(
-                r#"{{ match($0, /"{name}" *: *"[^"]*"/); k = substr($0, RSTART, RLENGTH) }} "#
+                r#"{{ match($0, /"{name}" *: *("[^"]*"|-?[0-9.]+)/); k = RSTART ? substr($0, RSTART, RLENGTH) : NR }} "#
             ),
         ),
         None => by_lot("", "{ k = NR } "),

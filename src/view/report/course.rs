@@ -314,11 +314,12 @@ fn minute(entry: &ChronicleEntry) -> String {
 pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Option<Remark> {
     let mut by: BTreeMap<&str, BTreeSet<KeyId>> = BTreeMap::new();
     let mut events = Vec::new();
+    let order = ActOrder::of(acts);
     for act in acts
         .iter()
-        .filter(|act| act.subject == patch && !act.is_since && stands(act, acts, state))
+        .filter(|act| act.subject == patch && !act.is_since && order.stands(act, state))
     {
-        let verb = late(act, acts).map_or(act.verb, |(verb, _)| verb);
+        let verb = order.late(act).map_or(act.verb, |(verb, _)| verb);
         by.entry(verb)
             .or_default()
             .insert(act.entry.event.header.author);
@@ -379,17 +380,58 @@ const LATE: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// What an approval that came late is called, and when it came; `None` of one in time, and of what is no approval.
-fn late(of: &Act<'_>, acts: &[&Act<'_>]) -> Option<(&'static str, &'static str)> {
-    let before = |verb: &str| {
-        let mut same = acts.iter().filter(|act| act.subject == of.subject);
-        same.any(|act| act.verb == verb && act.entry.seq < of.entry.seq)
-    };
-    let found = LATE.into_iter().find(|(step, ..)| before(step));
-    let (_, verb, when) = found.filter(|_| ["approved", REFUSED].contains(&of.verb))?;
-    // What a refusal came to is said where it stands; its verb stays.
-    let verb = if of.verb == REFUSED { REFUSED } else { verb };
-    Some((verb, when))
+/// What came before what among acts.
+struct ActOrder<'a> {
+    /// The first entry of each step after which an approval is late, by subject and verb.
+    firsts: BTreeMap<(&'a str, &'static str), u64>,
+    /// The newest word of each key about each thing.
+    words: BTreeMap<(KeyId, &'a str), u64>,
+}
+
+/// Whether an act is a word of a person about a thing.
+fn is_word(act: &Act<'_>) -> bool {
+    ["approved", REFUSED].contains(&act.verb)
+}
+
+impl<'a> ActOrder<'a> {
+    fn of(acts: &[&'a Act<'_>]) -> Self {
+        let (mut firsts, mut words) = (BTreeMap::new(), BTreeMap::new());
+        for act in acts {
+            let (subject, seq) = (act.subject.as_str(), act.entry.seq);
+            if let Some((step, ..)) = LATE.into_iter().find(|(step, ..)| *step == act.verb) {
+                let first = firsts.entry((subject, step)).or_insert(seq);
+                *first = seq.min(*first);
+            }
+            if is_word(act) {
+                let author = act.entry.event.header.author;
+                let newest = words.entry((author, subject)).or_insert(seq);
+                *newest = seq.max(*newest);
+            }
+        }
+        Self { firsts, words }
+    }
+
+    /// What an approval that came late is called, and when it came; `None` of one in time, and of what is no approval.
+    fn late(&self, of: &Act<'_>) -> Option<(&'static str, &'static str)> {
+        let before = |step| {
+            let first = self.firsts.get(&(of.subject.as_str(), step));
+            first.is_some_and(|first| *first < of.entry.seq)
+        };
+        let found = LATE.into_iter().find(|(step, ..)| before(*step));
+        let (_, verb, when) = found.filter(|_| is_word(of))?;
+        // What a refusal came to is said where it stands; its verb stays.
+        let verb = if of.verb == REFUSED { REFUSED } else { verb };
+        Some((verb, when))
+    }
+
+    /// Whether a word of a person stands: it is the newest of its key about the thing, and the key is not compromised. What is
+    /// no approval and no refusal stands.
+    fn stands(&self, of: &Act<'_>, state: &State) -> bool {
+        let (author, seq) = (of.entry.event.header.author, of.entry.seq);
+        let newest = self.words.get(&(author, of.subject.as_str()));
+        let is_void = is_tainted(state, &author, seq) || newest.is_some_and(|newest| *newest > seq);
+        !(is_word(of) && is_void)
+    }
 }
 
 /// Signatures of people among acts, with the holder of the key beside the name that was printed.
@@ -405,6 +447,7 @@ pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
         ("comment", "comment"),
     ];
     let mut table = Table::new("signatures", "Signatures of people", &columns);
+    let order = ActOrder::of(acts);
     for act in acts {
         let (name, meaning, comment) = match &act.entry.event.payload {
             Payload::ApprovalGranted(said) => (&said.printed_name, &said.meaning, &said.comment),
@@ -420,7 +463,7 @@ pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
             Cell::text(minute(act.entry)),
             Cell::text(
                 match (
-                    late(act, acts),
+                    order.late(act),
                     is_tainted(state, &act.entry.event.header.author, act.entry.seq),
                 ) {
                     (_, true) => "VOID: the key is compromised",
@@ -473,19 +516,6 @@ pub(super) fn signed_lines(acts: &[&Act<'_>], state: &State) -> Vec<String> {
             )
         });
     lines.collect()
-}
-
-/// Whether a word of a person stands: it is the newest of its key about the thing, and the key is not compromised. What is no
-/// approval and no refusal stands.
-fn stands(of: &Act<'_>, acts: &[&Act<'_>], state: &State) -> bool {
-    let is_word = |act: &Act<'_>| ["approved", REFUSED].contains(&act.verb);
-    let author = of.entry.event.header.author;
-    let is_newer = |act: &&&Act<'_>| {
-        let is_same = act.subject == of.subject && act.entry.event.header.author == author;
-        is_word(act) && is_same && act.entry.seq > of.entry.seq
-    };
-    let is_void = is_tainted(state, &author, of.entry.seq) || acts.iter().any(|act| is_newer(&act));
-    !(is_word(of) && is_void)
 }
 
 /// Characters of a printed name in a line of signatures.

@@ -93,7 +93,7 @@ impl RunEntries {
 /// [`SessionError`]: no run of the name, or the log cannot be read.
 pub fn document(source: &ReportSource<'_>, id: &RunId) -> Result<Document, SessionError> {
     let run = found(source.state, id)?;
-    let facts = sgd::facts(run);
+    let facts = sgd::facts(source.state, run);
     let chronicle = source.chronicle(Some(&run.experiment))?;
     let places = RunEntries::of(&chronicle, id);
     let versions = history::versions(run)?;

@@ -26,6 +26,8 @@ use crate::report::spark;
 use crate::session::sgd::open::SgdPlan;
 use crate::session::sgd::running::SgdPause;
 use crate::view::View;
+use crate::view::synth_asked;
+use crate::view::synth_asked::SynthCalls;
 use crate::workflow::sgd::verdict;
 
 /// Rows of a part, how many.
@@ -122,6 +124,8 @@ pub struct SgdRunShown {
     pub judge: JudgeId,
     /// What writes gradients and patches.
     pub agents: String,
+    /// Calls of the model that writes them; `null` where none behind HTTP does.
+    pub asked: Option<SynthCalls>,
     /// Its rows.
     pub rows: SgdCounts,
     /// What is due, in words; `null` after the end.
@@ -289,7 +293,7 @@ pub fn planned(state: &State, plan: &SgdPlan, experiment: &ExperimentId) -> View
     view
 }
 
-pub(in crate::view) fn facts(run: &SgdRun) -> SgdRunShown {
+pub(in crate::view) fn facts(state: &State, run: &SgdRun) -> SgdRunShown {
     let said = &run.said;
     let mut rules: BTreeMap<String, u64> = BTreeMap::new();
     let mut blame: BTreeMap<String, (u64, f64)> = BTreeMap::new();
@@ -333,6 +337,7 @@ pub(in crate::view) fn facts(run: &SgdRun) -> SgdRunShown {
         experiment: run.experiment.clone(),
         judge: said.judge.clone(),
         agents: said.model.as_str().to_owned(),
+        asked: synth_asked::calls(state, &said.run).filter(|_| said.asked.is_some()),
         rows: counts(|split| said.splits.of(split).count.value()),
         due: run.due().map(|due| due.to_string()),
         steps_max: said.terms.steps.value(),
@@ -392,7 +397,7 @@ fn next(facts: &SgdRunShown, run: &SgdRun, is_spent: bool) -> Vec<String> {
 
 /// One run: curves, steps, sections and rejections.
 pub fn run(state: &State, run: &SgdRun) -> View {
-    let facts = facts(run);
+    let facts = facts(state, run);
     let other = other_reader(state, (&facts.experiment, &facts.run));
     let other = other.filter(|_| facts.end.is_none());
     let mut view = View::of(&facts);
@@ -404,6 +409,9 @@ pub fn run(state: &State, run: &SgdRun) -> View {
             base.loss.value(),
             chosen.loss.value()
         ));
+    }
+    if let Some(calls) = &facts.asked {
+        view.pairs(synth_asked::pairs(calls));
     }
     view.sentence("Numbers of val chose the checkpoint: they are exploratory.");
     if let Some(other) = other {
@@ -498,10 +506,11 @@ fn tables(view: &mut View, facts: &SgdRunShown) {
 }
 
 /// A run that went on.
-pub fn ran(state: &State, of: &SgdRun, pause: SgdPause) -> View {
+pub fn ran(state: &State, of: &SgdRun, pause: &SgdPause) -> View {
     let mut view = run(state, of);
     let is_spent = other_reader(state, (&of.experiment, &of.said.run)).is_some();
     match pause {
+        SgdPause::Ask(stop) => synth_asked::stopped(&mut view, stop),
         SgdPause::AtTest if is_spent => view.sentence("The checkpoint is chosen."),
         SgdPause::AtTest => view.sentence("The checkpoint is chosen; test can be read, once."),
         SgdPause::Cut => view.sentence("It was cut; the same command goes on where it stopped."),

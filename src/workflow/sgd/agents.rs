@@ -12,6 +12,7 @@ use clover_prompt::Proposal;
 use clover_prompt::StepContext;
 use clover_prompt::Violation;
 use clover_prompt::aggregate;
+use serde::Deserialize;
 use serde::Serialize;
 
 /// The name of the built-in pair.
@@ -54,6 +55,46 @@ impl PatchAsk {
     /// Never: texts and integers are JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("BUG: texts and integers are JSON")
+    }
+}
+
+/// What of an ask a line of JSON has: a program is told no more.
+#[derive(Deserialize)]
+struct ShownAsk {
+    attempt: u64,
+    gradient: Gradient,
+    lr_micro: Micro,
+    prompt: JudgePrompt,
+    step: u32,
+}
+
+/// What the pair `aggregate/1` answers to a request for a gradient or to an ask for a patch, as far as these say enough; `None`
+/// of any other text. A double of an endpoint plays it.
+pub fn answered(shown: &str) -> Option<String> {
+    if serde_json::from_str::<GradientRequest>(shown).is_ok() {
+        return Aggregate.gradient(shown).ok();
+    }
+    let of: ShownAsk = serde_json::from_str(shown).ok()?;
+    let mut terms = PatchTerms::default();
+    // The rate that it says, at whatever step.
+    (terms.schedule.lr_max, terms.schedule.lr_min) = (of.lr_micro, of.lr_micro);
+    terms.schedule.warmup = 0;
+    let lines = of.prompt.sections().iter();
+    let lines = lines.flat_map(|section| section.text.lines().map(str::to_owned));
+    let context = StepContext {
+        approvals: &BTreeSet::new(),
+        current: &of.prompt,
+        gradient_items: of.gradient.items.len(),
+        lexicon: Lexicon::built_in(),
+        prompt0: &of.prompt,
+        step: of.step,
+        terms: &terms,
+    };
+    let proposal = aggregate::propose(&context, &of.gradient, &lines.collect());
+    let none = || Some("null".to_owned());
+    match proposal.filter(|_| of.attempt == 0) {
+        Some(proposal) => String::from_utf8(proposal.to_json()).ok(),
+        None => none(),
     }
 }
 

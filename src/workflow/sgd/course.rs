@@ -143,18 +143,40 @@ impl<'r> SgdCourse<'r> {
     /// # Errors
     /// [`Unmet`] where prompt 0 or a patch that was applied is none.
     pub fn of(run: &'r SgdRun) -> Result<Self, Unmet> {
+        let mut course = Self::opened(run)?;
+        let mut taken = run.steps.iter().filter(|step| step.committed.is_some());
+        taken.try_for_each(|step| course.take(step))?;
+        Ok(course)
+    }
+
+    fn opened(run: &'r SgdRun) -> Result<Self, Unmet> {
         let prompt0 = JudgePrompt::from_json(run.said.prompt.as_str().as_bytes());
         let prompt0 = prompt0.map_err(|fault| unmet("a prompt", fault.to_string()))?;
-        let mut course = Self {
+        Ok(Self {
             run,
             prompts: vec![prompt0],
             terms: patch_terms(&run.said.terms),
+        })
+    }
+
+    fn take(&mut self, step: &SgdStep) -> Result<(), Unmet> {
+        let next = self.after(step)?;
+        self.prompts.push(next);
+        Ok(())
+    }
+
+    /// The prompts that the steps of a run left, in order, as far as its record gives them.
+    pub fn left(run: &'r SgdRun) -> Vec<JudgePrompt> {
+        let Ok(mut course) = Self::opened(run) else {
+            return Vec::new();
         };
         for step in run.steps.iter().filter(|step| step.committed.is_some()) {
-            let next = course.after(step)?;
-            course.prompts.push(next);
+            // A patch that does not apply leaves nothing to go on with.
+            if course.take(step).is_err() {
+                break;
+            }
         }
-        Ok(course)
+        course.prompts.split_off(1)
     }
 
     /// The prompt after a step that was taken.

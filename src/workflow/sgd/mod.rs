@@ -1,6 +1,7 @@
 //! Runs that lower the loss of a judge's prompt, step by step: what follows from the record, as pure functions of it.
 
 pub mod agents;
+pub mod ask;
 pub mod course;
 pub mod forward;
 pub mod leak;

@@ -167,15 +167,14 @@ fn text_digests(prompt: &JudgePrompt) -> [Digest; 2] {
     ]
 }
 
-/// A prompt that a step of a run left is promoted by its own digest, and not by that of its text.
+/// A prompt that a step of a run left is promoted by its own digest, and not by that of its text. A run that is
+/// broken has findings of its own, and stands in the way of no other candidate.
 fn check_text(state: &State, said: &PromotionIssued) -> RuleAnswer {
     if !state.asks(Question::SgdGate) {
         return Ok(());
     }
     for run in state.fold::<SgdRuns>().by_id.values() {
-        let course = SgdCourse::of(run)?;
-        for place in 1..=run.taken() {
-            let prompt = course.prompt_at(place)?;
+        for prompt in &SgdCourse::left(run) {
             let is_text = text_digests(prompt).contains(&said.candidate_digest);
             let expected = format!("{}, the prompt that {} left", prompt.digest(), run.said.run);
             let found = || format!("{}, of its text", said.candidate_digest);

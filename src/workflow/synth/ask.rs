@@ -52,28 +52,41 @@ pub fn of(
         ));
     }
     let view = std::str::from_utf8(view).map_err(|_| "the view is no text".to_owned())?;
+    let format = AnswerFormat::Candidates {
+        form: CANDIDATES.into(),
+    };
+    let place = (CallPurpose::Propose, run, round);
+    Ok(ask_of(asked, place, ([INSTRUCTIONS, view], format)))
+}
+
+/// The ask at a place of a run: instructions, and what is shown.
+pub(crate) fn ask_of(
+    asked: &AskedModel,
+    (purpose, run, place): (CallPurpose, &RunId, u64),
+    ([instructions, shown], format): ([&str; 2], AnswerFormat),
+) -> ModelAsk {
     let say = |role, text: &str| Message {
         role,
         text: text.to_owned(),
     };
-    let said = vec![say(Speaker::System, INSTRUCTIONS), say(Speaker::User, view)];
-    let format = AnswerFormat::Candidates {
-        form: CANDIDATES.into(),
-    };
+    let said = vec![
+        say(Speaker::System, instructions),
+        say(Speaker::User, shown),
+    ];
     let decoding = AskDecoding {
         max_output_tokens: asked.max_output_tokens.value(),
         seed: None,
         temperature_micro: asked.temperature_micro.map(Count::value),
     };
     let to = (asked.endpoint.clone(), asked.model.as_str().to_owned());
-    let series = format!("{}-{run}", CallPurpose::Propose);
+    let series = format!("{purpose}-{run}");
     let mut ask = ModelAsk::new(to, (said, format), decoding, series);
     ask.pin = Some(asked.pin.as_str().to_owned());
-    ask.repeat = round;
+    ask.repeat = place;
     if asked.seeded {
         ask.decoding.seed = Some(ask.derived_seed());
     }
-    Ok(ask)
+    ask
 }
 
 /// What a call is about, and under what it was sent.
@@ -89,6 +102,8 @@ pub struct ModelCallFrame {
     pub nth: Count,
     /// Which ask of the run, from 0.
     pub place: Count,
+    /// What is asked for.
+    pub purpose: CallPurpose,
     /// The run.
     pub run: RunId,
     /// SHA-256 of what was shown.
@@ -182,7 +197,7 @@ pub fn lost(frame: ModelCallFrame) -> ModelCallRecorded {
         outcome: CallOutcome::Lost,
         place: frame.place,
         provider_request: None,
-        purpose: CallPurpose::Propose,
+        purpose: frame.purpose,
         response: None,
         run: frame.run,
         shown: frame.shown,

@@ -92,6 +92,7 @@ mod secrets;
 mod seen;
 mod sequential;
 mod sgd;
+mod sgd_asked;
 mod sgd_promotion;
 mod sgd_prompts;
 mod shipped;

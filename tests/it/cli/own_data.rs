@@ -45,6 +45,13 @@ fn typed(desk: &mut Desk, command: &str) -> Ran {
     desk.words(&all)
 }
 
+/// Whether a line of a shell, typed in a desk's folder, ends with 0.
+pub(super) fn has_run(desk: &Desk, line: &str) -> bool {
+    let mut shell = std::process::Command::new("sh");
+    let ran = shell.args(["-c", line]).current_dir(&desk.at).output();
+    ran.unwrap().status.success()
+}
+
 const LABELS: &str = "prompt id,model,rating,rater,date\n\
     p1,alder,4,Bea,2026-01-05\np2,alder,2,Bea,2026-01-05\np3,birch,5,Ada,2026-01-06\n";
 
@@ -476,6 +483,44 @@ fn a_guide_reads_the_files_that_it_is_given() {
     let hashed = desk.ok(guide).out;
     let part = "clover experiment split exp-1 --seed 1 --hashed";
     assert!(hashed.contains(part), "{hashed}");
+}
+
+/// Given labels of prompts whose ids are numbers; when the printed line splits them; then either file has some, and the draws of
+/// a prompt are in one of them.
+#[test]
+fn labels_are_held_out_by_prompts_whose_ids_are_numbers() {
+    let mut desk = Desk::new();
+    folder(&mut desk);
+    let line = |at: u32, draw: u32| {
+        format!(
+            "{{\"prompt_id\": {at}, \"target_policy\": \"alder\", \"draw\": {draw}, \"oracle_label\": 0.5}}\n"
+        )
+    };
+    // The draws of a prompt stand apart, as two raters leave them.
+    let all = (0..3).flat_map(|draw| (100..200).map(move |at| line(at, draw)));
+    desk.file("labels.jsonl", &all.collect::<String>());
+    let guide = desk
+        .ok("guide --want best --have scores,labels --scores fresh --labels labels.jsonl --with alone --judges one --json")
+        .json();
+    let mut steps = guide["data"]["steps"].as_array().unwrap().iter();
+    let held = steps.find_map(|step| step["command"].as_str().filter(|of| of.starts_with("awk ")));
+    let held = held.unwrap();
+    if !has_run(&desk, "awk 'BEGIN { }'") {
+        println!("skipped: awk not found");
+        return;
+    }
+    assert!(has_run(&desk, held), "{held}");
+    let prompts = |name: &str| -> Vec<u64> {
+        let text = std::fs::read_to_string(desk.at.join(name)).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines
+            .map(|line: serde_json::Value| line["prompt_id"].as_u64().unwrap())
+            .collect()
+    };
+    let (fit, test) = (prompts("calib.jsonl"), prompts("probes.jsonl"));
+    assert!(!fit.is_empty() && !test.is_empty(), "{held}");
+    assert_eq!(fit.len() + test.len(), 300);
+    assert!(fit.iter().all(|at| !test.contains(at)), "{test:?}");
 }
 
 #[test]

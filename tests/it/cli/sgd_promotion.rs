@@ -28,6 +28,13 @@ fn a_checkpoint_is_promoted_on_its_own_gate() {
     // Asked again, the same plan stands.
     assert_eq!(desk.run("sgd promote one").code, 12);
     desk.ok("prereg sign one-gate.yaml --countersign");
+    // The command to type keeps the words of a program apart.
+    let asked = desk.words(&["sgd", "promote", "one", "--", "sh", "-c", "cat a b"]);
+    assert!(
+        asked.err.contains("--yes -- sh -c 'cat a b'"),
+        "{}",
+        asked.err
+    );
     let promoted = desk.run("sgd promote one --yes --json");
     assert_eq!(promoted.code, 0, "{}{}", promoted.out, promoted.err);
     let data = promoted.json()["data"].clone();
@@ -67,6 +74,65 @@ fn a_plan_that_can_never_promote_is_not_signed() {
     desk.refused(&words, 11, &["direction", "can never promote"]);
     desk.file("one-gate.yaml", &plan);
     desk.ok("prereg sign one-gate.yaml --countersign");
+}
+
+/// Given a file of another under the name of the plan; when the gate is planned; then nothing is appended before the file is
+/// known.
+#[test]
+fn a_file_in_the_way_is_found_before_anything_is_appended() {
+    let mut desk = ended(60, 3, "--simulated");
+    let size = |desk: &mut Desk| desk.ok("status --json").json()["data"]["events"].clone();
+    let before = size(&mut desk);
+    desk.file("one-gate.yaml", "mine\n");
+    desk.refused(&["sgd", "promote", "one"], 11, &["exists already"]);
+    assert_eq!(size(&mut desk), before);
+    let mine = std::fs::read_to_string(desk.at.join("one-gate.yaml")).unwrap();
+    assert_eq!(mine, "mine\n");
+    // Under another name it is written, and asked for again it stands.
+    for _ in 0..2 {
+        assert_eq!(desk.run("sgd promote one --plan other.yaml").code, 12);
+    }
+}
+
+/// Given a run whose name leads to another folder; when its gate is planned; then the file lies in this one.
+#[test]
+fn a_plan_lies_where_it_is_asked_for() {
+    let mut desk = desk(60, 3);
+    desk.ok("sgd open ../one --judge sim --simulated --prompt judge.md --steps 4 --repeats 1");
+    desk.ok("sgd run ../one");
+    desk.ok("sgd test ../one");
+    let planned = desk.run("sgd promote ../one");
+    assert_eq!(planned.code, 12, "{}{}", planned.out, planned.err);
+    assert!(
+        desk.at.join("%2E.%2Fone-gate.yaml").is_file(),
+        "{}",
+        planned.out
+    );
+}
+
+/// Given a run that a person ended; when it is to be promoted; then the refusal says that, and not what would come next.
+#[test]
+fn a_run_that_was_ended_is_not_promoted() {
+    let mut desk = desk(60, 3);
+    desk.ok("sgd open one --judge sim --simulated --prompt judge.md --steps 4 --repeats 1");
+    desk.ok("sgd run one --steps 1");
+    desk.ok("sgd stop one");
+    let words = ["sgd", "promote", "one"];
+    desk.refused(&words, 11, &["a person ended it before its test was read"]);
+}
+
+/// Given a plan of the run's gate that names another metric; when the run is to be promoted; then it is not taken
+/// for its plan, and the name is told.
+#[test]
+fn a_plan_of_another_metric_is_no_plan_of_the_run() {
+    let mut desk = ended(60, 3, "--simulated");
+    assert_eq!(desk.run("sgd promote one").code, 12);
+    let plan = std::fs::read_to_string(desk.at.join("one-gate.yaml")).unwrap();
+    let other = plan.replace("metric: agreement", "metric: another");
+    desk.file("one-gate.yaml", &other);
+    desk.ok("prereg sign one-gate.yaml");
+    let taken = ["sgd", "promote", "one"];
+    desk.refused(&taken, 11, &["a manifest one-gate is registered already"]);
 }
 
 /// A judge that nothing improves leaves prompt 0, and there is nothing to promote.

@@ -46,7 +46,7 @@ fn says(yamls: &[String]) -> Value {
 }
 
 /// An endpoint for optimizers with prices, and an account of so much.
-fn priced(desk: &mut Desk, of: &Double, amount: u64) {
+pub(super) fn priced(desk: &mut Desk, of: &Double, amount: u64) {
     desk.ok(&format!(
         "endpoint add sim --url http://{} --provider example --texts aggregates --auth none",
         of.address()
@@ -67,7 +67,7 @@ fn asked(said: &[Value], amount: u64) -> (Desk, Double) {
 }
 
 /// What the double billed, in millionths of a dollar.
-fn billed(of: &Double) -> u64 {
+pub(super) fn billed(of: &Double) -> u64 {
     let price =
         |input: u64, output: u64| (input * 250_000 + output * 2_000_000).div_ceil(1_000_000);
     let calls = of.billed();

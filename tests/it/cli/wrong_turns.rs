@@ -2,10 +2,15 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+use serde_json::json;
+
 use super::Desk;
 use super::Ran;
 use super::guide::words;
+use super::own_data::has_run;
 use super::says;
+use crate::support::verifiers;
 
 /// A desk with an experiment and a design, and no row.
 fn bare() -> Desk {
@@ -165,6 +170,79 @@ fn semicolons_commas_and_days_as_people_write_them_are_named_with_what_mends_the
             "jq -c '. + {judge_score: .\"points\"}' scores.jsonl > rows.jsonl && clover import cje rows.jsonl",
         ],
     );
+}
+
+/// Given a file whose numbers have commas or are missing, and a blank line; when the printed line is typed; then it writes the
+/// file anew, each other cell as it was.
+#[test]
+fn a_printed_repair_runs_on_a_file_with_a_blank_line() {
+    let mut desk = bare();
+    let head = "id,model,points\n";
+    let (commas, gaps) = (
+        format!("{head}p1,alpha,\"0,25\"\np2,alpha,\"0,5\"\n"),
+        format!("{head}p1,alpha,0.25\np2,alpha,\np3,alpha,0.5\np4,alpha,0.75\n"),
+    );
+    let kept = |rows: &str| format!("{head}{rows}").replace('\n', "\r\n");
+    let mended = kept("p1,alpha,0.25\np2,alpha,0.5\n");
+    let filled = kept("p1,alpha,0.25\np3,alpha,0.5\np4,alpha,0.75\n");
+    for (name, text, to, expected) in [
+        ("commas.csv", commas, "mended.csv", mended),
+        ("gaps.csv", gaps, "filled.csv", filled),
+    ] {
+        desk.file(name, &text);
+        let ran = desk.run(&format!(
+            "import csv {name} --map prompt_id=id,target_policy=model,judge_score=points"
+        ));
+        let at = ran
+            .err
+            .find("python3 -c")
+            .unwrap_or_else(|| panic!("{}", ran.err));
+        let (line, _) = ran.err[at..].split_once("; then").unwrap();
+        if !verifiers::python() {
+            return;
+        }
+        // A blank line before the rows, and one at the end.
+        desk.file(name, &format!("{}\n", text.replacen('\n', "\n\n", 1)));
+        assert!(has_run(&desk, line), "{line}");
+        let found = std::fs::read_to_string(desk.at.join(to)).unwrap();
+        assert_eq!(found, expected, "{line}");
+    }
+}
+
+/// Given records with a member of a name that JSON escapes in its own way; when the printed filter is typed; then `jq` reads it.
+#[test]
+fn a_printed_filter_names_any_member() {
+    let mut desk = bare();
+    let member = "points \\\"\u{1f}of it's";
+    let records: String = (0..40)
+        .map(|at| {
+            let score = f64::from(at) / 100.0;
+            let row =
+                json!({"prompt_id": format!("p{at}"), "target_policy": "alpha", member: score});
+            format!("{row}\n")
+        })
+        .collect();
+    desk.file("scores.jsonl", &records);
+    let ran = desk.run("import cje scores.jsonl");
+    let at = ran
+        .err
+        .find("jq -c ")
+        .unwrap_or_else(|| panic!("{}", ran.err));
+    let (line, _) = ran.err[at..].split_once(" && clover").unwrap();
+    if !has_run(&desk, "jq --version") {
+        println!("skipped: jq not found");
+        return;
+    }
+    assert!(has_run(&desk, line), "{line}");
+    let rows = std::fs::read_to_string(desk.at.join("rows.jsonl")).unwrap();
+    let rows = rows
+        .lines()
+        .map(|row| serde_json::from_str::<Value>(row).unwrap());
+    let scores: Vec<_> = rows
+        .map(|row| row["judge_score"].as_f64().unwrap())
+        .collect();
+    let expected: Vec<_> = (0..40).map(|at| f64::from(at) / 100.0).collect();
+    assert_eq!(scores, expected);
 }
 
 /// A desk where two policies have labels, and a third has scores alone.

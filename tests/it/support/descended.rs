@@ -171,6 +171,7 @@ fn proposed(run: &SgdRun, course: &SgdCourse<'_>) -> Payload {
         Aggregate.propose(&ask).unwrap().unwrap()
     };
     SgdPatchProposed {
+        call: None,
         attempt: count(step.proposed.len() as u64),
         parent_digest: run.digest(),
         patch: SgdDocument::new(patch).unwrap(),
@@ -270,6 +271,7 @@ pub fn next(ledger: &Ledger, (of, run): (&ExperimentId, &str)) -> Option<Payload
             let request = run.going().unwrap().request.as_ref().unwrap();
             let gradient = Aggregate.gradient(request.request.as_str()).unwrap();
             SgdGradientReturned {
+                call: None,
                 gradient: SgdDocument::new(gradient).unwrap(),
                 run: id,
                 step,

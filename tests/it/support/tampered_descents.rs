@@ -7,6 +7,7 @@ use clover::event::Payload;
 use clover::event::id::ExperimentId;
 use clover::event::payload::Role;
 use clover::event::registry::Signers;
+use clover::ground::digest::Digest;
 use serde_json::Value;
 use serde_json::json;
 
@@ -56,7 +57,7 @@ const CASES: &[Case] = &[
                let mut request: Value = serde_json::from_str(data["request"].as_str().unwrap()).unwrap();
                request["row"] = "p03".into();
                let bytes = clover::ground::canon::to_bytes(&request).unwrap();
-               data["request_digest"] = clover::ground::digest::Digest::sha256(&bytes).to_hex().into();
+               data["request_digest"] = Digest::sha256(&bytes).to_hex().into();
                data["request"] = String::from_utf8(bytes).unwrap().into();
            }),
            done: "The request for a gradient names a row beside its aggregates." },
@@ -148,6 +149,47 @@ const CASES: &[Case] = &[
     Case { name: "run-under-a-seed-of-choice", rule: Some("sgd"),
            told: |tale| tale.changed("sgd.opened", 0, |data| data["seed"] = data["prompt_digest"].clone()),
            done: "A run was opened under another seed than its experiment and its name give." },
+    Case { name: "patch-of-a-program-that-names-a-call", rule: Some("sgd"),
+           told: |tale| tale.changed("sgd.patch_proposed", 0, |data| data["call"] = data["parent_digest"].clone()),
+           done: "A program of this machine wrote a patch, and it names a call of a model." },
+    Case { name: "gradient-by-a-model-off-the-record", rule: Some("sgd"),
+           told: |tale| {
+               tale.by_model(&["aggregates"]);
+               tale.gradient(None)
+           },
+           done: "A model is said to have given a gradient, and no call of it is on record." },
+    Case { name: "gradient-of-other-words-than-its-call", rule: Some("sgd"),
+           told: |tale| {
+               tale.by_model(&["aggregates"]);
+               let call = tale.called(|data| data["text"]["blake3"] = data["shown"].clone());
+               tale.gradient(Some(call))
+           },
+           done: "A gradient is on record that is not the text of its call." },
+    Case { name: "gradient-asked-about-something-else", rule: Some("run"),
+           told: |tale| {
+               tale.by_model(&["aggregates"]);
+               tale.called(|data| data["shown"] = data["ask"].clone())
+           },
+           done: "A model was asked for a gradient about something else than the request that was looked through." },
+    Case { name: "gradient-asked-where-only-rows-may-go", rule: Some("endpoint"),
+           told: |tale| {
+               tale.by_model(&["rows"]);
+               tale.place("sgd.opened", 0)
+           },
+           done: "A model was to write gradients at an endpoint that is registered for rows alone." },
+    Case { name: "descent-under-the-name-of-another-model", rule: Some("sgd"),
+           told: |tale| {
+               tale.by_model(&["aggregates"]);
+               tale.changed("sgd.opened", 0, |data| data["model"] = "m-9 at here".into())
+           },
+           done: "A run says as its model another one than it pins." },
+    Case { name: "good-gradient-by-a-model", rule: None,
+           told: |tale| {
+               tale.by_model(&["aggregates"]);
+               let call = tale.called(|_| ());
+               tale.gradient(Some(call))
+           },
+           done: "Nothing. A model behind HTTP was asked for a gradient, and its text is on record as it was said." },
 ];
 
 /// Who says what of a run.
@@ -214,6 +256,14 @@ static SECOND: LazyLock<Story> = LazyLock::new(|| {
     teller.finish()
 });
 
+/// What the first event of a kind says in the honest history.
+fn honest(kind: &str) -> Value {
+    let whole = Tale {
+        world: World::of(&FIRST.lines),
+    };
+    whole.data(kind, 0)
+}
+
 /// A ledger with a run.
 struct Tale {
     world: World,
@@ -275,6 +325,66 @@ impl Tale {
         data["run"] = opened["run"].clone();
         data["step"] = opened["terms"]["steps"].clone();
         self.said(at, RUNNER_2, "sgd.scored", data)
+    }
+
+    /// A model behind HTTP writes gradients, at an endpoint of these classes; the history ends where the first is due.
+    fn by_model(&mut self, classes: &[&str]) {
+        self.cut("sgd.gradient_returned", 0);
+        let mut place = json!({
+            "auth": "none", "classes": classes, "dialect": "openai_chat", "endpoint": "here", "free": true,
+            "insecure": false, "provider": "example", "url": "http://127.0.0.1:8080",
+        });
+        if classes.contains(&"rows") {
+            place["terms"] = "keeps nothing".into();
+        }
+        let world = &mut self.world;
+        world.say(ADA, "endpoint.registered", 1, Value::Null, place);
+        let at = self.place("sgd.opened", 0);
+        self.world.items[at..].rotate_right(1);
+        // It stands at the time of what stood there.
+        self.world.items[at].recorded_at = self.world.items[at + 1].recorded_at;
+        for of in ["at", "seen"] {
+            self.world.items[at].body[of] = self.world.items[at + 1].body[of].clone();
+        }
+        let data = &mut self.world.items[at + 1].body["data"];
+        data["agents"] = "endpoint".into();
+        data["model"] = "m-1 at here".into();
+        data["asked"] = json!({
+            "endpoint": "here", "form": "descend/1", "max_output_tokens": 4_096, "model": "m-1", "pin": "m-1",
+            "seeded": true,
+        });
+    }
+
+    /// The model gave the gradient of the honest history.
+    fn called(&mut self, change: impl FnOnce(&mut Value)) -> usize {
+        let shown = self.data("sgd.gradient_requested", 0)["request_digest"].clone();
+        let text = honest("sgd.gradient_returned")["gradient"].clone();
+        let bytes = text.as_str().unwrap().as_bytes();
+        let text = json!({"blake3": Digest::blake3(bytes).to_hex(), "bytes": bytes.len(), "media": "application/json"});
+        let mut data = json!({
+            "ask": Digest::sha256(b"ask").to_hex(), "attempts": [{"class": "ok", "ms": 9, "status": 200}],
+            "bound_usd_micro": 0, "build": "clover 0.1.0", "cost_usd_micro": 0, "model_returned": "m-1", "nth": 0,
+            "outcome": "answered", "place": 0, "purpose": "descend", "response": text, "run": descended::RUN,
+            "shown": shown, "text": text, "usage": "absent",
+        });
+        change(&mut data);
+        let world = &mut self.world;
+        world.say(RUNNER, "model_call.recorded", 1, EXPERIMENT.into(), data)
+    }
+
+    /// The gradient of the honest history, by a call where it names one.
+    fn gradient(&mut self, call: Option<usize>) -> usize {
+        let id = call.map(|at| self.world.items[at].was.clone());
+        let mut data = honest("sgd.gradient_returned");
+        if let Some(id) = &id {
+            data["call"] = id.clone().into();
+        }
+        let world = &mut self.world;
+        let at = world.say(RUNNER, "sgd.gradient_returned", 1, EXPERIMENT.into(), data);
+        if let Some(id) = id {
+            self.world.items[at].body["refs"] = json!([id]);
+        }
+        at
     }
 
     /// The agents' key scores too.
