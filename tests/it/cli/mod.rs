@@ -59,6 +59,7 @@ mod laid_out;
 mod late_rows;
 mod live;
 mod live_runs;
+mod looks;
 mod mistakes;
 mod obstacles;
 mod on_scales;
