@@ -46,6 +46,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/rulebooks.py        which rulebook asks which question
   history/records.py          what is kept of a key, an account, a manifest, a gate
   history/environments.py     environments that failed, their regimes, and what stands inside one
+  history/looks.py            looks at an order of policies that are on record
   history/newest.py           the newest entries of each kind, and who signed them
   history/state.py            all that a rule may look at beside the entry
   history/labels.py           which seal a reveal opens, and what it shows
@@ -68,7 +69,9 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/plans.py              registration, countersignature, exposure, sealed plans
   rules/assumptions.py        releases to readers, protocols, waivers, conflicts
   rules/missing_prompts.py    which prompts the sides of a comparison have scores of
+  rules/standing_plans.py     which plan stands, and what it says of estimates
   rules/obstacles.py          why an audit passes nothing, whatever its numbers are
+  rules/earlier_looks.py      which look at an order came before a comparison
   rules/estimates.py          calibrators, estimates, comparisons, audits of transport
   rules/drift.py              drift of judges, and gates that it makes stale
   rules/rubrics.py            rubrics: grammar, hash, code length

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
+use crate::cli::estimate_refusals;
 use crate::cli::home;
 use crate::cli::ope;
 use crate::cli::replicating;
@@ -516,20 +517,6 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }
 
-/// A comparison of rows that are on record by another correction: what was recorded first stands.
-fn compared_before(error: CliError) -> CliError {
-    if error.data["rule"] != "natural_key" {
-        return error;
-    }
-    let message = format!(
-        "these policies are compared on record at seq {}, on the same rows and by another correction: what was recorded first stands, and another choice is exploratory",
-        error.data["in_the_way"]
-    );
-    let mut said = CliError::refused(message, "the same command with --dry-run");
-    said.data = error.data;
-    said
-}
-
 /// Writes a drawing, when one is asked for.
 fn plot(
     ctx: &mut Ctx<'_>,
@@ -593,7 +580,7 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
         None
     } else {
         let recorded = append(ctx, &mut read, &found, events);
-        Some(recorded.map_err(compared_before)?)
+        Some(recorded.map_err(estimate_refusals::compared_before)?)
     };
     Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }

@@ -12,6 +12,8 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::audits::probes::Probes;
 use crate::projection::designs::Designs;
+use crate::projection::looks::LookScope;
+use crate::projection::looks::OrderLooks;
 use crate::projection::timely::TimelyRows;
 use crate::session::intake::IntakeRequest;
 use crate::view::judge_ask::late_rows;
@@ -34,6 +36,10 @@ pub(super) fn warn_beyond<'a>(
     };
     let experiment = &request.ask.experiment;
     let state = ledger.state();
+    let mut labelled = labelled.peekable();
+    if labelled.peek().is_some() {
+        warn_seen(ctx, state, experiment);
+    }
     let drawn = state.fold::<Designs>().registered(experiment, design);
     let Some(drawn) = drawn.filter(|of| of.strata.is_empty()) else {
         return;
@@ -47,7 +53,7 @@ pub(super) fn warn_beyond<'a>(
         }
         found
     };
-    let (mut labelled, mut scored) = (labelled, scored);
+    let mut scored = scored;
     let (labelled, scored) = (rows_of(&mut labelled), rows_of(&mut scored));
     let probes = state.fold::<Probes>().by_experiment.get(experiment);
     let rate = (drawn.inclusion_micro as f64 / 1e6).min(1.0);
@@ -68,6 +74,18 @@ pub(super) fn warn_beyond<'a>(
                 rows as f64 * rate
             ));
         }
+    }
+}
+
+/// Says that an order was seen: after more labels it can be compared, and no longer claimed, unless a plan waits for them.
+fn warn_seen(ctx: &mut Ctx<'_>, state: &State, experiment: &ExperimentId) {
+    let seen = state.fold::<OrderLooks>().seen(experiment);
+    let is_awaited = LookScope::of(state, experiment).awaited().is_some();
+    if let Some(seq) = seen.filter(|_| !is_awaited) {
+        ctx.warn(format!(
+            "an order of policies was seen at seq {seq}: what was claimed of it stands, and one that is compared after these labels is \
+             exploratory; new rows in an experiment of their own give a claim of their own"
+        ));
     }
 }
 

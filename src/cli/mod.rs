@@ -35,6 +35,7 @@ mod endpoint_terms;
 mod erase;
 mod error;
 mod estimate;
+mod estimate_refusals;
 mod experiment;
 mod experiment_split;
 mod explained;

@@ -11,7 +11,7 @@ const ESCAPED: &str = "/\\:*?\"<>|%";
 /// Bytes of a name of a file that hold whatever stands before and after it: systems allow 255.
 const LEN_MAX: usize = 200;
 /// What a digest follows in a name that is not written in full; [`encode`] writes it of no name itself.
-pub const DIGEST_OPEN: &str = "%~";
+const DIGEST_OPEN: &str = "%~";
 
 /// A name as the name of a file: what could lead elsewhere is written as `%` and two hexadecimal digits. Of a longer one stands
 /// the beginning, and a digest of the name; so it does of one with marks that nobody sees.
@@ -42,7 +42,7 @@ impl FolderNames {
 }
 
 /// The beginning of a name, without what nobody sees, and the digest of all of it.
-fn digested(name: &str) -> String {
+pub(crate) fn digested(name: &str) -> String {
     let mut out = escaped(name).replace(is_unsafe, "");
     let digest = Digest::blake3(name.as_bytes()).to_hex();
     let mut end = out.len().min(LEN_MAX - DIGEST_OPEN.len() - 16);

@@ -339,6 +339,9 @@ questions! {
     /// From what the parts of a run's rows are drawn.
     SaltedRows "salted_rows" since 27 rule Sgd:
         "parts and batches of a run are drawn from the first checkpoint above its newest label, which an entry named";
+    /// What a comparison says of earlier looks at its order.
+    EarlierLooks "earlier_looks" since 27 rule Transport:
+        "a comparison names the first earlier look at its order: by other rows, labels or terms, by another judge, by values alone, or in another experiment with its rows";
 }
 
 /// A rulebook with the entry after which it judges.

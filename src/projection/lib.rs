@@ -23,6 +23,7 @@ pub mod iterations;
 pub mod judges;
 mod label_once;
 mod label_scales;
+pub mod looks;
 pub mod manifests;
 pub mod newest;
 pub mod orders;
@@ -191,6 +192,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "judges",
         reads: judges::READS,
         make: || Box::<judges::Judges>::default(),
+    },
+    FoldEntry {
+        name: "looks",
+        reads: looks::READS,
+        make: || Box::<looks::OrderLooks>::default(),
     },
     FoldEntry {
         name: "manifests",

@@ -210,7 +210,7 @@ impl ExperimentEntries {
         newest(self.labels.values())
     }
 
-    fn newest_score(&self, judge: &JudgeId) -> u64 {
+    pub(super) fn newest_score(&self, judge: &JudgeId) -> u64 {
         let of = self.scores.get(judge);
         newest(of.into_iter().flat_map(BTreeMap::values))
     }

@@ -14,6 +14,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
 use clover_projection::audits::Audits;
+use clover_projection::looks;
 use clover_projection::said;
 use clover_projection::said::LateField;
 use clover_projection::tainted;
@@ -245,7 +246,12 @@ impl Estimation {
             commands.push(command(self.fit_as_recorded(fitted.event)?.into()));
             blobs.extend(fitted.blobs);
         }
-        commands.extend(events.into_iter().map(command));
+        for mut payload in events {
+            if let Payload::ContrastRecorded(of) = &mut payload {
+                of.exploratory_since = looks::said(self.ledger.state(), &self.experiment, of);
+            }
+            commands.push(command(payload));
+        }
         let need = KeyNeed::runner(Kind::EstimateRecorded);
         let signer = ports.signer(self.ledger.state(), need)?;
         let appended = self.ledger.append_with_blobs(&commands, &signer, &blobs)?;

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use crate::event::payload::environment::EnvironmentScope;
+use crate::projection::looks::EarlierLook;
+use crate::projection::looks::LookKind;
 use crate::view::values::Ends;
 use crate::view::values::bracket;
 
@@ -87,8 +89,8 @@ pub enum Standing {
 pub enum OrderStanding {
     /// The differences are what was asked for, and none was seen before.
     Asked,
-    /// Differences that say otherwise, or of other rows, are on record since this entry.
-    Exploratory(u64),
+    /// It was seen before, otherwise or of other rows.
+    Exploratory(EarlierLook),
     /// Values were asked for: their differences are on no record.
     Unrecorded,
 }
@@ -183,12 +185,10 @@ impl Question<'_> {
         parts.extend(self.reasons());
         parts.extend(self.remarks.iter().cloned());
         parts.extend(self.obstacles.iter().cloned());
-        if let OrderStanding::Exploratory(seq) = self.order_standing
+        if let OrderStanding::Exploratory(look) = self.order_standing
             && claimable.len() > 1
         {
-            parts.push(format!(
-                "Other differences were recorded before, at seq {seq}, so an order is exploratory now."
-            ));
+            parts.push(seen_before(look));
         }
         parts.push(self.claim(&best, claimable.len()).to_owned());
         let name = |at: usize| self.policies[at].name.clone();
@@ -326,6 +326,22 @@ impl Question<'_> {
     }
 }
 
+/// An order that was seen before.
+fn seen_before(look: EarlierLook) -> String {
+    let seq = look.seq;
+    let what = match look.kind {
+        LookKind::Planned => {
+            return format!(
+                "The plan at seq {seq} names another order, or more labels, so an order is exploratory now."
+            );
+        }
+        LookKind::Differences => "Other differences were recorded before",
+        LookKind::Elsewhere => "The same rows were compared in another experiment before",
+        LookKind::Values => "Other values were recorded before",
+    };
+    format!("{what}, at seq {seq}, so an order is exploratory now.")
+}
+
 /// A failed audit that new labels answered, and that no audit passed since.
 pub fn answered(policy: &str, seq: u64, labels: u64) -> String {
     let labels = counted(labels);
@@ -346,7 +362,7 @@ fn counted(labels: u64) -> String {
 pub fn withheld(policy: &str, seq: u64, wanted: u64) -> String {
     format!(
         "{policy}: calibration does not transfer (seq {seq}); no level until it is calibrated on {}; they change every value, so an order \
-         that was compared before is exploratory after them",
+         that was seen before is exploratory after them, unless a plan names it",
         new_labels(wanted)
     )
 }
@@ -478,7 +494,10 @@ mod tests {
                 "The values may be claimed; an order of them may be once compare has recorded it.",
             ),
             (
-                OrderStanding::Exploratory(12),
+                OrderStanding::Exploratory(EarlierLook {
+                    seq: 12,
+                    kind: LookKind::Differences,
+                }),
                 "Other differences were recorded before, at seq 12, so an order is exploratory now. Their values may be \
                  claimed, and no order among them.",
             ),

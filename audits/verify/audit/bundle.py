@@ -19,6 +19,8 @@ LINES, PART, CONTENTS, SUMS = "ledger.jsonl", "entries.jsonl", "bundle.json", "S
 CHECKPOINTS = "checkpoints.jsonl"
 # What names of published reports begin with: their bytes are those that an entry names.
 PUBLISHED = "published-"
+# Marks that nobody sees, which stand in no name of a file.
+UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]")
 SMALL_MAX, PEM_MAX, CHECKPOINTS_MAX = 64 << 20, 1 << 12, 1 << 30
 # Bytes that one byte of an archive may become, of a file above a megabyte: deflate gives 1,032 at most.
 RATIO_MAX, RATIO_FROM = 200, 1 << 20
@@ -41,9 +43,17 @@ def refuse(error):
 
 
 def file_name(name):
-    """A name as the name of a file (EXPORTS.md); of a longer one, or one with marks that nobody sees, a digest ends it."""
+    """A name as the name of a file (EXPORTS.md), in full."""
     return "".join("%%%02X" % ord(one) if one in "/\\:*?\"<>|%" or ord(one) < 32 or ord(one) == 127 or (one == "." and not place)
                    else one for place, one in enumerate(name))
+
+
+def digested(name):
+    """The beginning of a name, without marks that nobody sees, and the digest of all of it."""
+    beginning = UNSEEN.sub("", file_name(name)).encode("utf-8")[:200 - 2 - 16].decode("utf-8", "ignore")
+    at = beginning.rfind("%")
+    beginning = beginning[:at] if at >= 0 and len(beginning.encode("utf-8")) - len(beginning[:at].encode("utf-8")) < 3 else beginning
+    return beginning + "%~" + blake3_stream(io.BytesIO(name.encode("utf-8")).read)[0].hex()[:16]
 
 
 class Bundle:
@@ -304,8 +314,9 @@ class Bundle:
             found.append(("the reports that bundle.json names", "%d reports" % len(reports)))
         for name in sorted(name for name in set(reports) if name.lower().startswith(PUBLISHED)):
             content = blake3_stream(io.BytesIO(self.small("reports/" + name, SMALL_MAX)).read)[0].hex()
-            if not any(newest == content and (name == PUBLISHED + file_name(iteration) + ".json" or "%~" in name)
-                       for iteration, newest in report.published.items()):
+            own = (PUBLISHED + one + ".json" for iteration, newest in report.published.items() if newest == content
+                   for one in (file_name(iteration), digested(iteration)))
+            if name not in own:
                 found.append(("reports/%s as it was published last" % name, "other bytes, or another name"))
         known = {kind for kind, _ in KINDS} - set(CUSTODY)
         for text in said["redacted"]:

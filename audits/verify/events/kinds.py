@@ -162,7 +162,7 @@ KINDS = {
         "arbiter", "@ build family first second terms through_seq", basis=text, build=text, calibrator=Optional(hex64),
         conservative=Optional(ENDS),
         correction=Optional(one_of("benjamini_yekutieli", "bonferroni", "holm")), df=Optional(number),
-        difference=number, family=listing(ident), first=ident,
+        difference=number, exploratory_since=Optional(COUNT), family=listing(ident), first=ident,
         first_claim=Optional(CLAIM), first_late=Optional(COUNT), first_root=encoded(32),
         first_transport=Optional(STANDING), interval=ENDS, p=number, p_adjusted=number,
         prompts=Optional(record(both=COUNT, first_only=COUNT, second_only=COUNT, uneven=COUNT, worst=number)),

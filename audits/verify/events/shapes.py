@@ -162,6 +162,7 @@ MANIFEST = record(
                                            value=Optional(text), value_micro=Optional(MICRO)))))),
     estimates=Optional(record(
         correction=Optional(one_of("benjamini_hochberg", "benjamini_yekutieli", "bonferroni", "holm")),
+        order=Optional(record(judge=ident, labels=COUNT, policies=listing(ident))),
         weight=Optional(WEIGHT))),
     experiment=ident,
     expiry=Optional(record(embargo_until=Optional(timestamp), must_start_before=Optional(timestamp),

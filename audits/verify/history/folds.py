@@ -131,6 +131,7 @@ def apply(state, entry):
     if fold:
         fold(state, entry, entry.data)
     newest.take(state, entry, entry.data)
+    state.looks.take(state, entry)
     synth_folds.take(state, entry, entry.data)
     asked_folds.take(state, entry, entry.data)
     sgd_folds.take(state, entry, entry.data)

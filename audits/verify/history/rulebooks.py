@@ -32,7 +32,7 @@ QUESTIONS = {
     "openable_rows": 25,
     "dev_calls_of_plan": 26, "run_ends_first": 26, "model_of_run": 26, "own_names": 26,
     "text_of_judge": 26, "one_ask": 26, "held_bounds": 26, "same_text": 26,
-    "sgd_gate": 27, "salted_rows": 27,
+    "sgd_gate": 27, "salted_rows": 27, "earlier_looks": 27,
 }
 
 

@@ -9,6 +9,7 @@ from formats.characters import skeleton
 from formats.fields import decode_base64
 from events.shapes import OPTIMIZER_READS
 from history.environments import inside, scope_key, withholding
+from history.looks import Looks
 from history.newest import Entries
 from history.rulebooks import QUESTIONS, RULEBOOK_UNNAMED
 from history.records import Deploys, Key
@@ -113,6 +114,7 @@ class State:
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
         self.held_back, self.known = set(), {}    # experiments; (holder, experiment) -> (seq, class, "optimizer")
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
+        self.looks = Looks()                      # looks at an order of policies
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.labelled = {}                        # (experiment, judge, calibrator, policy, key) -> its labels in that fit
         self.newest_label = {}                    # (experiment, judge, key of the scope, calibrator) -> newest label

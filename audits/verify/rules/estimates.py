@@ -4,9 +4,11 @@ from formats.limits import SAFE_INTEGER
 from events.shapes import CHECKED
 from history.environments import scope_key, scope_words
 from history.records import draw_of_row
+from rules.earlier_looks import look_problem
 from rules.missing_prompts import missing_problem
 from rules.newest_entries import tainted_problem
 from rules.obstacles import family_problem, obstacle_problem
+from rules.standing_plans import planned_estimate, replaced_seq, stands_since
 
 LOCAL_LABELS_MIN = 200
 BY_TERMS = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "environments.tested", "estimate.recorded",
@@ -56,7 +58,8 @@ def rule_transport(state, e):
             return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
         problem = contrast_claims(state, e) if state.asks("checked_claims") else None
         problem = problem or tainted_problem(state, e)
-        return problem or (missing_problem(state, e) if state.asks("missing_prompts") else None)
+        problem = problem or (missing_problem(state, e) if state.asks("missing_prompts") else None)
+        return problem or (look_problem(state, e) if state.asks("earlier_looks") else None)
     if e.kind == "ope.diagnosed" and e.experiment is not None:
         return direct_claim(state, e) if state.asks("checked_claims") else None
     if e.kind == "ope.estimated" and e.experiment is not None:
@@ -335,16 +338,6 @@ def plans_before(record_, opened):
     return bool(then and current and then.manifest.get("transport") == current.manifest.get("transport"))
 
 
-def replaced_seq(state, record_):
-    """The entry from which another manifest has the place of this one; from rulebook 23 on it is in force itself."""
-    by = state.manifests.get(record_.superseded_by)
-    if not by or not by.versions:
-        return None
-    if not state.asks("plan_in_force"):
-        return by.versions[0].seq
-    return min((seq for seq in map(stands_since, by.versions) if seq is not None), default=None)
-
-
 def is_replaced(state, record_):
     """Whether another manifest has the place of this one."""
     return replaced_seq(state, record_) is not None if state.asks("plan_in_force") else bool(record_.superseded_by)
@@ -436,30 +429,6 @@ def environments_grades(state, e):
     found = (e.data["q_micro"], e.data.get("correction"))
     same = found == (plan.get("q_micro", 100_000), plan.get("correction"))
     return None if same else ("level and correction of environments that the plan registers", "others")
-
-
-def stands_since(version):
-    """The entry since which a version stands; None while it waits for its custodian."""
-    if version.needs:
-        return version.since if version.countersigned else None
-    return version.seq
-
-
-def planned_estimate(state, experiment, field):
-    """What the plan in force first says of estimates: as it stood at the first outcome, else the first that came later."""
-    outcome, found = state.first_outcome.get(experiment), []
-    for record_ in state.manifests.values():
-        by = replaced_seq(state, record_)
-        early = by is not None and (outcome is None or by < outcome)
-        if record_.experiment != experiment or early:
-            continue
-        standing = [(stands_since(of), of.manifest.get("estimates", {}).get(field)) for of in record_.versions]
-        standing = [pair for pair in standing if pair[0] is not None]
-        before = [pair for pair in standing if outcome is None or pair[0] < outcome][-1:]
-        later = sorted(pair for pair in standing if pair not in before and pair[1] is not None
-                       and outcome is not None and pair[0] >= outcome)
-        found += ([pair for pair in before if pair[1] is not None] or later)[:1]
-    return min(found)[1] if found else None
 
 
 def planned_problem(state, e):

@@ -154,6 +154,11 @@ def manifest_fault(manifest):
         problem = pairs_fault(manifest["compare"]["pairs"])
         if problem:
             return problem
+    order = manifest.get("estimates", {}).get("order")
+    if order and (len(order["policies"]) < 2 or len(set(order["policies"])) < len(order["policies"])):
+        return "estimates.order.policies: at least two policies, each once", ", ".join(order["policies"])
+    if order and order["labels"] == 0:
+        return "estimates.order.labels: at least one label", "0"
     plan = manifest.get("iteration", {})
     return design_fault(plan, plan["design"]) if "design" in plan else None
 

@@ -49,7 +49,7 @@ def obstacles(state, e, policy, labels):
     if state.newest_label.get((e.experiment, judge, scope, data["calibrator"]), 0) > first:
         found.append("fitted_late")
     early = state.on_terms.get((e.experiment, judge, scope, fit_terms(data["terms"])))
-    other = (early is None or early >= first) and not usual_terms(state, e)
+    other = (early is None or early >= first) and not usual_terms(state, e.experiment, e.data["terms"])
     rows, rate = rows.get(judge, 0), min(state.inclusions[e.experiment, data["design"]], 1_000_000)
     left = max(rows - calibrated, 0)
     if state.asks("confirmed_rows"):
@@ -73,10 +73,9 @@ def other_draw(rows, left, rate, labels):
     return []
 
 
-def usual_terms(state, e):
+def usual_terms(state, experiment, terms):
     """Whether the terms of a fit are those of nobody's choice."""
-    terms, scale = e.data["terms"], e.data["terms"].get("label_scale")
-    declared = state.label_scales.get(e.experiment)
+    scale, declared = terms.get("label_scale"), state.label_scales.get(experiment)
     same = scale is None or declared == (scale["low_micro"], scale["high_micro"])
     return not terms["covariates"] and terms["mode"] == "auto" and (terms["folds"], terms["fold_seed"]) == (5, 42) and same
 

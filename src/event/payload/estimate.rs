@@ -326,6 +326,10 @@ pub struct ContrastRecorded {
     pub df: Option<Finite>,
     /// First less second, in label units.
     pub difference: Finite,
+    /// The first look at this order that is on record before it and saw it otherwise: its entry. Absent where there is none, and
+    /// before rulebook 27.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exploratory_since: Option<Count>,
     /// Policies whose pairs are one family.
     pub family: Vec<PolicyId>,
     /// The first policy.

@@ -117,7 +117,7 @@ impl OpenBundle {
                 found.push((expected, "other bytes, or another name".to_owned()));
             }
         }
-        if report.signatures != "not_checked" {
+        if is_read {
             self.other_keys(&below("keys/"), report, &mut found)?;
         }
         found.extend(why_withheld(contents, report));
@@ -157,13 +157,14 @@ impl OpenBundle {
     }
 }
 
-/// Whether bytes are those of the newest published report of the iteration that the file is named after. Of a name that a
-/// digest ends, the bytes alone say which iteration it is.
+/// Whether bytes are those of the newest published report of the iteration that the file is named after, in full or by its
+/// digest.
 fn is_published(name: &str, bytes: &Digest, report: &Report) -> bool {
     let mut of = report.beside.published.iter();
     of.any(|(iteration, newest)| {
-        let own = format!("{PUBLISHED}{}.json", file_name::encode(iteration.as_str()));
-        newest == bytes && (name == own || name.contains(file_name::DIGEST_OPEN))
+        let id = iteration.as_str();
+        let mut names = [file_name::encode(id), file_name::digested(id)].into_iter();
+        newest == bytes && names.any(|own| name == format!("{PUBLISHED}{own}.json"))
     })
 }
 

@@ -118,6 +118,7 @@ pub(super) const TABLES: &[CsvTable] = &[
             "first",
             "second",
             "reading",
+            "exploratory_since",
             "difference",
             "se",
             "df",

@@ -151,6 +151,16 @@ impl ExperimentProbes {
         }
     }
 
+    /// Whether another experiment has rows of a policy that this one has too, among those that are held.
+    pub fn shares_rows(&self, other: &Self, policy: &PolicyId) -> bool {
+        let words = |of: &Self| -> BTreeSet<u64> {
+            let judges = of.scores.get(policy).into_iter().flatten();
+            let words = judges.flat_map(|(_, rows)| &rows.first);
+            words.copied().collect()
+        };
+        !words(self).is_disjoint(&words(other))
+    }
+
     /// How many rows of a policy a judge scored.
     pub fn scored(&self, policy: &PolicyId, judge: &JudgeId) -> u64 {
         let of = self.scores.get(policy).and_then(|of| of.get(judge));

@@ -43,6 +43,7 @@ use crate::audits::obstacles;
 use crate::audits::probes;
 use crate::audits::prompts;
 use crate::designs::Designs;
+use crate::looks;
 use crate::newest;
 use crate::said;
 use crate::tainted;
@@ -311,6 +312,7 @@ fn check_contrast(
     claims::check_contrast(state, experiment, contrast)?;
     tainted::check_contrast(state, experiment, contrast)?;
     prompts::check_missing(state, experiment, contrast)?;
+    looks::check(state, experiment, contrast)?;
     timely::check_contrast(state, experiment, contrast)
 }
 

@@ -59,11 +59,30 @@ pub fn check(manifest: &Manifest) -> Sound {
     check_sizes(manifest)?;
     check_plans(manifest)?;
     check_pairs(manifest)?;
+    check_order(manifest)?;
     match &manifest.iteration {
         Some(plan) => design::check(plan),
         // Another template has no iteration.
         None => Ok(()),
     }
+}
+
+/// An order: of at least two policies, each once, by labels.
+fn check_order(manifest: &Manifest) -> Sound {
+    let plan = manifest.estimates.as_ref();
+    let Some(order) = plan.and_then(|plan| plan.order.as_ref()) else {
+        return Ok(());
+    };
+    let (path, all) = ("estimates.order.policies", order.policies.len());
+    let policies: BTreeSet<_> = order.policies.iter().collect();
+    if all < 2 || policies.len() < all {
+        let found = format!("{all}, {} of them different", policies.len());
+        return fault(path, "at least two policies, each once", found);
+    }
+    if order.labels.value() == 0 {
+        return fault("estimates.order.labels", "at least one label", "0");
+    }
+    Ok(())
 }
 
 /// Pairs of judges: at least one, of two judges each, and each pair once.

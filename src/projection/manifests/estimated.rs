@@ -7,6 +7,7 @@ use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::PlannedCorrection;
 use clover_event::payload::estimated::PredictionWeight;
 use clover_event::payload::manifest::EstimatePlan;
+use clover_event::payload::manifest::OrderPlan;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -34,7 +35,7 @@ pub struct PlannedEstimate<'a, T> {
 pub fn planned<'a, T: Copy>(
     manifests: &'a Manifests,
     experiment: &ExperimentId,
-    of: impl Fn(&EstimatePlan) -> Option<T>,
+    of: impl Fn(&'a EstimatePlan) -> Option<T>,
 ) -> Option<PlannedEstimate<'a, T>> {
     let outcome = manifests.first_outcome.get(experiment).copied();
     let records = manifests.by_id.iter();
@@ -43,7 +44,7 @@ pub fn planned<'a, T: Copy>(
         if !is_of || was_replaced(manifests, record, outcome) {
             return None;
         }
-        let said = |version: &ManifestVersion| {
+        let said = |version: &'a ManifestVersion| {
             Some(PlannedEstimate {
                 manifest,
                 said: of(version.manifest.estimates.as_ref()?)?,
@@ -83,6 +84,19 @@ pub fn weight<'a>(
     experiment: &ExperimentId,
 ) -> Option<PlannedEstimate<'a, PredictionWeight>> {
     planned(manifests, experiment, |plan| plan.weight)
+}
+
+/// What the plan says that binds and names an order, where it stood before the first score or label.
+pub fn order<'a>(
+    manifests: &'a Manifests,
+    experiment: &ExperimentId,
+) -> Option<PlannedEstimate<'a, (&'a OrderPlan, &'a EstimatePlan)>> {
+    let named = |plan: &'a EstimatePlan| Some((plan.order.as_ref()?, plan));
+    let first = manifests.first_outcome.get(experiment);
+    let plan = planned(manifests, experiment, named)?;
+    first
+        .is_none_or(|first| plan.since < *first)
+        .then_some(plan)
 }
 
 /// Estimates and comparisons have the weight of the plan that binds.

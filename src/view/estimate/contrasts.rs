@@ -32,6 +32,7 @@ use crate::view::values::PairNumbers;
 use crate::view::values::bracket;
 use crate::view::values::plotted;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::terms;
 
 /// Differences of policies by the rows of a ledger.
@@ -170,7 +171,42 @@ impl Contrasts<'_> {
             };
             values::missed(&pair(of), of.difference.value(), interval)
         });
-        missed.collect()
+        missed.chain(self.awaited()).chain(self.wider()).collect()
+    }
+
+    fn asked<'s>(&'s self, places: &'s [usize], pairs: &'s [ContrastRecorded]) -> Asked<'s> {
+        Asked {
+            found: self.found,
+            experiment: self.experiment,
+            basis: self.basis,
+            places,
+            contrasts: pairs,
+        }
+    }
+
+    /// Where a plan asks for more labels than there are: what is compared until then spends nothing of its order.
+    fn awaited(&self) -> Option<String> {
+        let (since, wanted, labels) = self.basis.scope.awaited()?;
+        Some(format!(
+            "the plan at seq {since} compares from {wanted} labels on, and there are {labels}: until then an order is exploratory"
+        ))
+    }
+
+    /// Where values of more policies were seen: all of them may still be compared as one family.
+    fn wider(&self) -> Option<String> {
+        self.asked(self.places, self.pairs).earlier()?;
+        let all: Vec<usize> = (0..self.found.analysis.policies.len()).collect();
+        let correction = self.pairs.first().and_then(|of| of.correction);
+        let pairs = self
+            .found
+            .contrasts(self.experiment, &all, correction, Form::NEWEST);
+        let pairs = pairs.ok()?;
+        let is_open = self.asked(&all, &pairs).earlier().is_none();
+        is_open.then(|| {
+            "other policies were seen too, so this order is exploratory; that of all policies is not: \
+             clover compare --all"
+                .to_owned()
+        })
     }
 
     /// The sentence that answers, and whether it may be claimed.
@@ -388,14 +424,7 @@ impl Contrasts<'_> {
                 rank: values::rank_ends(place),
             });
         ContrastsFacts {
-            answer: Asked {
-                found: self.found,
-                experiment: self.experiment,
-                basis: self.basis,
-                places: self.places,
-                contrasts: self.pairs,
-            }
-            .order(on_record),
+            answer: self.asked(self.places, self.pairs).order(on_record),
             differences: differences.collect(),
             ranking: ranking.collect(),
             correction: values::correction(self.correction()),

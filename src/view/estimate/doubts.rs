@@ -14,7 +14,6 @@ use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelUse;
-use crate::event::payload::label::DesignPurpose;
 use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ledger::State;
@@ -24,9 +23,11 @@ use crate::ledger::rulebooks::RulebookAdoption;
 use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::audits::AuditSubject;
-use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::judges::Judges;
+use crate::projection::looks::EarlierLook;
+use crate::projection::looks::LookScope;
+use crate::projection::looks::OrderLooks;
 use crate::projection::manifests::Manifests;
 use crate::view::answer;
 use crate::view::answer::BestPolicy;
@@ -35,6 +36,7 @@ use crate::view::answer::Question;
 use crate::view::answer::Standing;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
+use crate::view::estimate::registered;
 use crate::view::estimate::standing;
 use crate::view::estimate::width::decisive;
 use crate::view::text::thousands;
@@ -61,12 +63,16 @@ pub struct ClaimBasis {
     insufficient: Option<u64>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
     label_rates: LabelRates,
+    /// Every look at an order.
+    pub(super) looks: OrderLooks,
     /// Margins of audits that plans register, each with the entry since which.
     margins: Vec<(u64, Micro)>,
     /// Designs for audits, with whether any of their labels is on record.
     probes: Vec<(DesignId, bool)>,
     /// Which rulebook judges from which entry on.
     rulebooks: Vec<RulebookAdoption>,
+    /// What else was seen of the rows of the experiment.
+    pub(super) scope: LookScope,
 }
 
 /// What a rulebook asks of an audit of transport.
@@ -88,7 +94,7 @@ impl ClaimBasis {
         let margins = versions
             .filter_map(|of| Some((of.since()?, of.manifest.transport.as_ref()?.margin_micro)));
         Self {
-            failing: assumptions(state, experiment, judge),
+            failing: registered::assumptions(state, experiment, judge),
             kinship: kinship::of_registered(state, experiment, judge)
                 .iter()
                 .map(ToString::to_string)
@@ -98,9 +104,11 @@ impl ClaimBasis {
                 .fold::<Assumptions>()
                 .failed(Assumption::S1, Some(experiment)),
             label_rates: LabelRates::of(state, experiment),
+            looks: state.fold::<OrderLooks>().clone(),
             margins: margins.collect(),
-            probes: probes(state, experiment),
+            probes: registered::probes(state, experiment),
             rulebooks: state.keyring.rulebooks.clone(),
+            scope: LookScope::of(state, experiment),
         }
     }
 
@@ -181,9 +189,14 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
-        let order = match &self.found.gathered.first_contrast {
-            None if !self.shares_nothing() => OrderStanding::Unrecorded,
-            _ => self.order_standing(),
+        let looks = &self.basis.looks;
+        let mut pairs = self.contrasts.iter();
+        let is_recorded = pairs.any(|of| looks.is_recorded(&self.scope(), of));
+        let order = match self.order_standing() {
+            OrderStanding::Asked if !is_recorded && !self.shares_nothing() => {
+                OrderStanding::Unrecorded
+            }
+            other => other,
         };
         self.answer(on_record, order)
     }
@@ -202,14 +215,25 @@ impl Asked<'_> {
         count > 1 && gaps.disjoint().count() == count * (count - 1) / 2
     }
 
-    /// Whether these differences are those that were recorded first.
+    /// What else was seen of these rows, as far as it was read.
+    fn scope(&self) -> LookScope {
+        let mut scope = self.basis.scope.clone();
+        scope.below = self.found.gathered.below;
+        scope
+    }
+
+    /// What makes the order of these differences exploratory.
+    pub(super) fn earlier(&self) -> Option<EarlierLook> {
+        let scope = self.scope();
+        let pairs = self.contrasts.iter();
+        let looks = pairs.filter_map(|of| self.basis.looks.earlier(&scope, of));
+        looks.min()
+    }
+
+    /// Whether nobody saw their order before.
     fn order_standing(&self) -> OrderStanding {
-        match &self.found.gathered.first_contrast {
-            Some((seq, first)) if !self.contrasts.iter().any(|of| is_same(of, first)) => {
-                OrderStanding::Exploratory(*seq)
-            }
-            _ => OrderStanding::Asked,
-        }
+        let earlier = self.earlier();
+        earlier.map_or(OrderStanding::Asked, OrderStanding::Exploratory)
     }
 
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {
@@ -547,50 +571,4 @@ fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Op
             rows as f64 * rate
         )
     })
-}
-
-/// Whether a difference is the one that was recorded first, of the same rows in the same family through the same calibrator:
-/// labels of a third policy change that too.
-fn is_same(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
-    (&of.first, &of.second, &of.family) == (&first.first, &first.second, &first.family)
-        && (of.correction, &of.terms) == (first.correction, &first.terms)
-        && (of.first_root, of.second_root) == (first.first_root, first.second_root)
-        && of.calibrator == first.calibrator
-}
-
-/// Designs for audits of an experiment, with whether any of their labels is on record.
-fn probes(state: &State, experiment: &ExperimentId) -> Vec<(DesignId, bool)> {
-    let designs = state.fold::<Designs>().by_experiment.get(experiment);
-    let designs = designs.into_iter().flat_map(|of| &of.designs);
-    let audits = designs.filter_map(|(id, design)| {
-        let of = design.registered.as_ref()?;
-        let is_labelled = design.open + design.sealed > 0;
-        (of.purpose == DesignPurpose::Audit).then(|| (id.clone(), is_labelled))
-    });
-    audits.collect()
-}
-
-/// Assumptions that fail and that no label mends.
-fn assumptions(state: &State, experiment: &ExperimentId, judge: &JudgeId) -> Vec<String> {
-    let assumptions = state.fold::<Assumptions>();
-    let failed = assumptions.failed(Assumption::A0, Some(experiment));
-    // A contradiction lasts where the rulebook says so, whatever a later re-score found.
-    let contradicted = assumptions.contradicted_by(state, experiment, judge);
-    let said = |code: Assumption, words: &str, seq: u64| {
-        format!("{words} ({code} fails since seq {seq}).")
-    };
-    let found = [
-        failed.map(|seq| {
-            said(
-                Assumption::A0,
-                "The label does not mean what it stands for",
-                seq,
-            )
-        }),
-        contradicted.map(|of| {
-            let words = format!("Judge {judge} gave the same answer different scores");
-            said(Assumption::CloverJ2, &words, of.seq)
-        }),
-    ];
-    found.into_iter().flatten().collect()
 }

@@ -4,6 +4,7 @@ pub mod charts;
 mod claimed;
 mod contrasts;
 pub mod doubts;
+mod registered;
 pub mod said;
 mod width;
 

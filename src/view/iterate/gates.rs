@@ -14,6 +14,7 @@ use crate::ground::digest::Digest;
 use crate::projection::iterations::record::IterationRecord;
 use crate::projection::reader::LogStatement;
 use crate::report::shown;
+use crate::rubric::is_hard_rule;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
@@ -23,6 +24,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::sequential;
 use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::text;
+use crate::workflow::deploy::RECALIBRATED_DRIFT_MAX;
 use crate::workflow::iterate::wider;
 use crate::workflow::predicate;
 use crate::workflow::predicate::ProfileThresholds;
@@ -185,6 +187,11 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
             asked,
             gates: judged(view, record, patch.candidate, CriterionSplit::Dev),
         });
+        if patch.rejected.is_none()
+            && let Some(words) = undeployable(record, patch.candidate, &[name.as_str()])
+        {
+            view.sentence(words);
+        }
         if let Some(words) = &patch.rejected {
             let failed = failed(record, patch.candidate, CriterionSplit::Dev);
             let words = failed.as_ref().unwrap_or(words);
@@ -192,6 +199,33 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
         }
     }
     DevGates { patches }
+}
+
+/// Why a candidate could be accepted and not be deployed: it changes a hard rule, so that it is recalibrated before it runs, and an
+/// anchor drifts further than that takes. With the way on.
+pub(super) fn undeployable(
+    record: &IterationRecord,
+    candidate: Digest,
+    patches: &[&str],
+) -> Option<String> {
+    let on_dev = record.gate(candidate, Criterion::P5, CriterionSplit::Dev)?;
+    let Evidence::P5(found) = &on_dev.said.evidence else {
+        return None;
+    };
+    let mut anchors = found.anchors.iter();
+    let far = anchors.find(|of| of.drift.value() > RECALIBRATED_DRIFT_MAX)?;
+    let proposed = record.proposed.iter();
+    let mut proposed = proposed.filter(|of| patches.contains(&of.said.patch.as_str()));
+    let mut changes = proposed.by_ref().flat_map(|of| &of.said.diff);
+    let hard = changes.find(|change| is_hard_rule(&change.path))?;
+    Some(format!(
+        "{} could be accepted and not deployed. It changes the hard rule {}, so it needs clover deploy recalibrate, which takes \
+         a drift of at most {RECALIBRATED_DRIFT_MAX}; {} drifts by {}. The way on is a patch that moves the anchors less.",
+        patches.join(" + "),
+        hard.path,
+        far.policy,
+        number(far.drift.value())
+    ))
 }
 
 /// What a rejected candidate gains on dev, and which criteria stop it with the numbers that do; `None` before its gain was

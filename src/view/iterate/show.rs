@@ -268,6 +268,10 @@ fn candidate(view: &mut View, record: &IterationRecord, of: &CandidateShown) {
         view.line("on confirm");
         gates::table_of(view, record, hash, CriterionSplit::Confirm);
     }
+    let patches: Vec<&str> = of.patches.split(" + ").collect();
+    if let Some(words) = gates::undeployable(record, hash, &patches) {
+        view.sentence(words);
+    }
 }
 
 /// Inputs, and what was found before candidates.

@@ -111,6 +111,9 @@ pub struct DraftFacts {
     pub slice_rows_min: u64,
     /// The largest improvement in sight; `null` where no slice is off.
     pub in_sight: Option<Sight>,
+    /// The slice that is off the most, where its cell is too small for a plan; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub too_small: Option<Sight>,
     /// What the labels at hand show, and more of them.
     pub shows: Vec<Shows>,
     /// Labels that would show what is in sight; `null` where nothing is, or no number would.
@@ -154,6 +157,7 @@ pub fn facts(of: &LedgerDraft, price: Option<Micro>) -> DraftFacts {
         green_slices: draft.green_slices,
         slice_rows_min: draft.slice_rows_min,
         in_sight: draft.in_sight.as_ref().map(sight),
+        too_small: draft.too_small.as_ref().map(sight),
         shows: std::iter::once(first).chain(more).collect(),
         labels_needed: draft.labels_needed,
         pause: draft.pause.map(ExpectedPause::from),
@@ -442,9 +446,13 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
     if let Some(scale) = &of.label_scale {
         pairs.push(("scale", scale.clone()));
     }
+    let none = match of.too_small {
+        Some(_) => "no slice that the plan has is off",
+        None => "no slice is off",
+    };
     pairs.push((
         "in sight",
-        of.in_sight.as_ref().map_or("no slice is off".to_owned(), |of| {
+        of.in_sight.as_ref().map_or(none.to_owned(), |of| {
             format!(
                 "{:.4}, were the mean of {}/{} corrected: off by {:+.3} on {} rows. It is the largest of all cells, so \
                  rather too high; a patch that finds the rows at fault within a cell earns more",
@@ -452,6 +460,16 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
             )
         }),
     ));
+    if let Some(of) = &of.too_small {
+        pairs.push((
+            "too small",
+            format!(
+                "{}/{} is off by {:+.3} on {} rows, and the plan does not have it: dev and confirm would hold too few of \
+                 its rows to judge. More labels there would",
+                of.family, of.slice, of.mean, of.rows
+            ),
+        ));
+    }
     if let Some(pause) = &of.pause {
         let what = if pause.pauses {
             "it will pause for labels"
@@ -507,12 +525,16 @@ fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
             profile.hypotheses
         ));
     }
-    view.sentence(match of.labels_needed {
-        Some(labels) => format!(
+    view.sentence(match (of.labels_needed, &of.too_small) {
+        (Some(labels), _) => format!(
             "What is in sight would be shown by {} labels.",
             thousands(labels)
         ),
-        None => "Nothing is in sight that any number of labels would show.".to_owned(),
+        (None, Some(small)) => format!(
+            "Nothing is in sight but {}/{}, which is too small.",
+            small.family, small.slice
+        ),
+        (None, None) => "Nothing is in sight that any number of labels would show.".to_owned(),
     });
     for said in wider::locality(ShiftMetric::Either, profile.shift_max, profile.drift_max) {
         view.sentence(format!("Before you sign: {said}."));

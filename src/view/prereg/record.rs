@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
+use crate::event::id::PolicyId;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
@@ -224,7 +225,16 @@ fn pairs(
                 .correction
                 .map(|said| format!("differences corrected by {said}"));
             let weight = of.weight.map(|said| format!("weight {said}"));
-            let said: Vec<String> = correction.into_iter().chain(weight).collect();
+            let order = of.order.as_ref().map(|said| {
+                let policies: Vec<&str> = said.policies.iter().map(PolicyId::as_str).collect();
+                format!(
+                    "order of {} by {} from {} labels on",
+                    policies.join(", "),
+                    said.judge,
+                    said.labels
+                )
+            });
+            let said: Vec<String> = order.into_iter().chain(correction).chain(weight).collect();
             rows.push(("estimates", said.join(", ")));
         }
         if let Some(data) = &manifest.data {

@@ -420,10 +420,9 @@ pub(super) fn differences(
             tables.len() - 1
         });
         let (is_withheld, mut result) = pair_now(all, &of);
-        if looked
-            .first()
-            .is_some_and(|first| !is_same_look(&of, first))
-        {
+        let is_marked = of.exploratory_since.is_some();
+        let first = looked.first();
+        if is_marked || first.is_some_and(|first| !is_same_look(&of, first)) {
             result.push_str(", exploratory");
         }
         let ends = said::interval_of(&of);
@@ -466,10 +465,12 @@ pub(super) fn differences(
 }
 
 /// Whether a difference was found in the look that was recorded first: later ones are exploratory. A pair of the same family
-/// through the same calibrator is, unless it is the first pair itself with other rows.
+/// or a larger one, through the same calibrator, is, unless it is the first pair itself with other rows.
 fn is_same_look(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
     let is_pair = (&of.first, &of.second) == (&first.first, &first.second);
-    let is_of = (&of.family, of.correction) == (&first.family, first.correction)
+    let mut family = first.family.iter();
+    let is_of = family.all(|policy| of.family.contains(policy))
+        && of.correction == first.correction
         && (&of.terms, of.calibrator) == (&first.terms, first.calibrator);
     is_of && (!is_pair || (of.first_root, of.second_root) == (first.first_root, first.second_root))
 }

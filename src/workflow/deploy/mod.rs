@@ -52,6 +52,10 @@ fn optional(id: Option<EventId>) -> String {
     id.map_or("none".to_owned(), |id| id.to_string())
 }
 
+/// How far an anchor may move where a recalibration is needed, in units of the reward from 0 to 1; a plan may let a patch be accepted
+/// that moves one further.
+pub const RECALIBRATED_DRIFT_MAX: f64 = recalibrations::DRIFT_MAX;
+
 /// The rules `deployment`, `recalibration`, `guardrail` and `rollback`.
 #[derive(Clone, Copy, Debug)]
 pub struct DeploymentRules;

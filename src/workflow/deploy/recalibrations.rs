@@ -23,7 +23,7 @@ const LABELS_MIN: u64 = 100;
 /// Rows and sets of anchors, and how far they may move.
 const ANCHOR_ROWS_MIN: u64 = 200;
 const ANCHOR_SETS_MIN: usize = 2;
-const DRIFT_MAX: f64 = 0.01;
+pub(crate) const DRIFT_MAX: f64 = 0.01;
 
 impl DeploymentContext<'_> {
     pub(super) fn check_recalibrated(&self, said: &RecalibrationCompleted) -> RuleAnswer {

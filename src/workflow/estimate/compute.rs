@@ -468,6 +468,8 @@ impl Found {
                 correction,
                 df: pair.df.map(finite),
                 difference: finite(pair.difference),
+                // What was seen before stands in the state, and in no row.
+                exploratory_since: None,
                 family: names.clone(),
                 first: self.name(pair.first),
                 first_claim: claimed.then_some(sides[0].claim),

@@ -13,9 +13,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Root;
 use clover_event::payload::environment::EnvironmentScope;
-use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
-use clover_event::payload::estimated::Reading;
 use clover_event::payload::estimated::RowUse;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::SplitPart;
@@ -179,9 +177,8 @@ pub struct Gathered {
     pub inclusions: BTreeMap<DesignId, Micro>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
-    /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
-    /// has seen it, is exploratory.
-    pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
+    /// Audits and earlier looks below this position were read.
+    pub below: u64,
     /// Policies of which rows on record have no score of the judge.
     pub unscored: BTreeMap<PolicyId, UnscoredRows>,
     /// Fields that imports kept, of those that were asked for.
@@ -399,6 +396,7 @@ pub fn gather(
         let known = draws.inclusion(history, &ingested, found.newest, &found.rows())?;
         found.inclusion = Some(known);
     }
+    found.below = which.audits_below;
     found.kept = kept;
     found.unscored = unscored;
     found.places = places;
@@ -437,13 +435,6 @@ impl Walk {
             return;
         }
         self.found.audits.take(which.experiment, seq, payload);
-        if let Payload::ContrastRecorded(contrast) = payload
-            && contrast.terms.judge == *which.judge
-            && self.found.first_contrast.is_none()
-            && let Some(Reading::ToldApart | Reading::NotToldApart) = contrast.reading
-        {
-            self.found.first_contrast = Some((seq, contrast.clone()));
-        }
         if scope::audited(payload) == Some(which.judge) {
             self.found.newest_audit = seq;
         }

@@ -23,6 +23,7 @@ use clover_stats::predicate::GREEN_ROWS_MIN;
 use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 
+use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::audit;
 use crate::iterate::compute::fit;
@@ -207,6 +208,8 @@ pub struct Draft {
     pub detectable: Option<f64>,
     /// The largest improvement that the fit window lets expect; `None` without a slice that is off.
     pub in_sight: Option<InSight>,
+    /// The slice of all fields that is off the most, where the plan has it not: its cell is too small to be judged.
+    pub too_small: Option<InSight>,
     /// Twice, four and eight times the labels.
     pub more: Vec<More>,
     /// Labels of all parts that would show what is in sight; `None` where nothing is, or no number would.
@@ -244,12 +247,14 @@ pub fn draft(window: &FitWindow) -> Result<Draft, Unfit> {
     let table = &window.table;
     let baseline = fit::fit(table, &table.data().scored, settings)?;
     let green_sd = green_deviation(table, &baseline).max(GREEN_DEVIATION_MIN);
-    let (slices, columns) = families(window, &profile, (sizes, green_sd));
-    let mut data = table.data().clone();
-    data.slices = columns;
-    let cells = Cells::of(&data.slices, sizes);
+    let all = all_families(window, &profile);
+    let columns = all.iter().map(|(_, column)| column.clone()).collect();
+    let off = in_sight(&parted(table, columns)?, &baseline, profile.q)?;
+    let (slices, columns) = families(all, &profile, (sizes, green_sd));
+    let too_small = off.filter(|of| !is_planned(&slices, of));
+    let cells = Cells::of(&columns, sizes);
     let sliced = FitWindow {
-        table: Table::new(data)?,
+        table: parted(table, columns)?,
         ..window.clone()
     };
     let in_sight = in_sight(&sliced.table, &baseline, profile.q)?;
@@ -292,6 +297,7 @@ pub fn draft(window: &FitWindow) -> Result<Draft, Unfit> {
             labels
         }),
         in_sight,
+        too_small,
         pause: pause.map(|(share, gain)| Pause {
             share,
             gain,
@@ -382,30 +388,46 @@ fn counts(family: &rows::SliceFamily) -> Vec<u64> {
     counts
 }
 
-/// Labelled rows that a cell with so many of all fit rows has in the smaller one of dev and confirm.
+/// Labelled rows of dev or confirm, whichever has fewer, in a cell with so many of all fit rows.
 fn expected(rows: u64, all: usize, sizes: [u64; 3]) -> u64 {
     rows * sizes[1].min(sizes[2]) / (all.max(1) as u64)
 }
 
-/// Families of slices by imported fields whose cells are large enough, as a plan says them and as columns.
-fn families(
-    window: &FitWindow,
-    profile: &Profile,
-    (sizes, green_sd): ([u64; 3], f64),
-) -> (Vec<SliceFamily>, Vec<rows::SliceFamily>) {
-    let (families_max, cells_max) = profile.slices;
+fn parted(table: &Table, slices: Vec<rows::SliceFamily>) -> Result<Table, Unfit> {
+    let data = table.data().clone();
+    Ok(Table::new(IterationRows { slices, ..data })?)
+}
+
+/// Whether a plan has a slice.
+fn is_planned(slices: &[SliceFamily], of: &InSight) -> bool {
+    let mut own = slices.iter().filter(|family| family.family == of.family);
+    own.any(|family| family.cells.iter().any(|cell| cell.slice == of.slice))
+}
+
+/// Families of slices by imported fields, whatever the size of their cells.
+fn all_families(window: &FitWindow, profile: &Profile) -> Vec<(SliceFamily, rows::SliceFamily)> {
+    let (_, cells_max) = profile.slices;
     let mut found = Vec::new();
     for (field, words) in &window.fields {
         if let Some(family) = family(field, words, cells_max.min(CELLS_MAX)) {
             found.push(family);
         }
     }
+    found
+}
+
+/// Those whose cells are large enough, as a plan says them and as columns.
+fn families(
+    mut found: Vec<(SliceFamily, rows::SliceFamily)>,
+    profile: &Profile,
+    (sizes, green_sd): ([u64; 3], f64),
+) -> (Vec<SliceFamily>, Vec<rows::SliceFamily>) {
     // Where few may stay, the one whose largest cell says most: that with the most even cells.
     found.sort_by_key(|(_, column)| {
         let counts = counts(column);
         std::cmp::Reverse(counts.iter().filter(|of| **of > 0).min().copied())
     });
-    found.truncate(families_max);
+    found.truncate(profile.slices.0);
     while let Some(least) = smallest(&found, sizes) {
         let columns: Vec<_> = found.iter().map(|(_, column)| column.clone()).collect();
         let green = u32::try_from(Cells::of(&columns, sizes).green()).unwrap_or(u32::MAX);
@@ -519,8 +541,8 @@ fn cell(field: &FieldId, word: &str, at: usize) -> Option<Slice> {
         if c.is_ascii_alphanumeric() { c } else { '-' }
     });
     let plain: String = plain.collect();
-    let named = plain.trim_matches('-').parse::<SliceId>().ok();
-    let named = named.filter(|_| plain.trim_matches('-') == plain && plain != audit::OTHER);
+    let (bare, named) = (plain.trim_matches('-'), plain.parse::<SliceId>().ok());
+    let named = named.filter(|_| bare == plain && plain != audit::OTHER);
     Some(Slice {
         conditions: vec![SliceCondition {
             any_of: Some(vec![Text::new(word)?]),

@@ -178,7 +178,14 @@ pub(super) fn contrast(
     let contrasts = found.contrasts(experiment(event)?, &family, said.correction, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
-    Ok(found.ok_or_else(|| without("such pair"))?.into())
+    let found = found.ok_or_else(|| without("such pair"))?;
+    // What was seen before is for the rule `transport`.
+    let exploratory_since = said.exploratory_since;
+    Ok(ContrastRecorded {
+        exploratory_since,
+        ..found
+    }
+    .into())
 }
 
 pub(super) fn oua(

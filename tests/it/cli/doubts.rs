@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Desk;
 
 /// Responses of a policy: a prompt, a score and a label each, the labels about `level` with a deviation of .1.
-fn responses(prompts: std::ops::Range<u64>, level: f64) -> String {
+pub(super) fn responses(prompts: std::ops::Range<u64>, level: f64) -> String {
     let line = |n: u64| {
         let offset = ((n * 7 % 20) as f64 - 9.5) / 60.0;
         let (score, label) = (

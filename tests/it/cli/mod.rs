@@ -60,6 +60,7 @@ mod late_rows;
 mod live;
 mod live_means;
 mod live_runs;
+mod looks;
 mod mistakes;
 mod obstacles;
 mod on_scales;

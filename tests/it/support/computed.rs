@@ -94,6 +94,7 @@ const FOUND_AGAIN: &[&str] = &[
     "environment-left-out-unasked",
     "judges-compared-by-tainted-labels-unasked",
     "rescored-from-old-answers-unasked",
+    "good-order-as-planned",
 ];
 
 /// Tells samples with rows where they are to be computed again; once in a process.

@@ -42,6 +42,7 @@ pub mod tampered_held;
 pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_labelled;
+pub mod tampered_looks;
 pub mod tampered_names;
 pub mod tampered_picked;
 pub mod tampered_probed;

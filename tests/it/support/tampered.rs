@@ -90,7 +90,7 @@ pub fn written() -> &'static [Sample] {
 }
 
 /// Who makes samples, in the order in which they are listed.
-const MAKERS: [fn() -> Vec<Sample>; 37] = [
+const MAKERS: [fn() -> Vec<Sample>; 38] = [
     of_lines,
     super::tampered_iterations::all,
     super::tampered_gates::all,
@@ -118,6 +118,7 @@ const MAKERS: [fn() -> Vec<Sample>; 37] = [
     super::tampered_probed::all,
     super::tampered_seen::all,
     super::tampered_rows::all,
+    super::tampered_looks::all,
     super::tampered_endpoints::all,
     super::tampered_runs::all,
     super::tampered_synths::all,

@@ -55,6 +55,18 @@ const CASES: &[Case] = &[
     Case { name: "judges-compared-for-the-worse", unasked: None, rule: Some("judge"),
            told: |book| compared(book, |data| data["better"] = "judge-7".into()),
            done: "A comparison of two judges calls the one better that errs more by its own interval." },
+    Case { name: "good-judges-compared-by-a-section", unasked: None, rule: None,
+           told: |book| by_section(book, &[("judge-8", "judge-7"), ("judge-7", "judge-9")], |data| data["plan"]["comparisons"] = 2.into()),
+           done: "Nothing. A plan of template compare names two pairs of judges, and a comparison of one says so." },
+    Case { name: "judges-compared-as-if-alone", unasked: None, rule: Some("judge"),
+           told: |book| by_section(book, &[("judge-7", "judge-8"), ("judge-7", "judge-9")], |_| ()),
+           done: "A plan of template compare names two pairs of judges, and a comparison of one says that the plan names no other." },
+    Case { name: "judges-compared-beside-a-section", unasked: None, rule: Some("judge"),
+           told: |book| by_section(book, &[("judge-7", "judge-9")], |_| ()),
+           done: "A plan of template compare names a pair of judges, and another pair is compared as if it were that one." },
+    Case { name: "judges-planned-twice", unasked: None, rule: Some("manifest"),
+           told: |book| section(book, &[("judge-7", "judge-8"), ("judge-8", "judge-7")]),
+           done: "A plan of template compare names a pair of judges twice." },
     Case { name: "judges-compared-by-no-plan", unasked: None, rule: Some("judge"),
            told: |book| compared(book, |data| data["plan"] = json!({"comparisons": 1, "manifest": "nowhere"})),
            done: "A comparison of two judges rests on a plan that nobody registered." },
@@ -157,14 +169,46 @@ pub fn tainted_pair(rulebook: u64) -> Told {
 
 /// A plan that names two judges, their scores and a label, with the position of the newest of them.
 fn planned_labels(rulebook: u64, late: Option<&str>) -> Told {
-    let mut world = new_experiment(rulebook);
     let mut plan = planned::audits(EXP, "judges");
     let digest = "0".repeat(64);
     plan["analysis"] = json!({
         "code_digest": digest, "env_digest": digest, "exploratory_allowed": true,
         "secondary": ["judge compare judge-7 judge-8"],
     });
-    let said = serde_json::to_value(planned::registered(&plan)).unwrap();
+    labels_under(rulebook, &plan, late)
+}
+
+/// A plan of template compare that names these pairs of judges.
+fn plan_of_pairs(pairs: &[(&str, &str)]) -> Value {
+    let pairs = pairs.iter();
+    let pairs: Vec<Value> = pairs
+        .map(|(first, second)| json!({"first": first, "second": second}))
+        .collect();
+    json!({
+        "compare": {"pairs": pairs}, "experiment": EXP,
+        "hypothesis": {"claim": "one judge errs less", "kind": "measure"},
+        "manifest": "judges", "template": "compare", "title": "Judges", "version": 1,
+    })
+}
+
+/// A comparison under a plan with section `compare`.
+fn by_section(rulebook: u64, pairs: &[(&str, &str)], change: fn(&mut Value)) -> Told {
+    let (mut world, newest) = labels_under(rulebook, &plan_of_pairs(pairs), None);
+    let at = pair(&mut world, newest, change);
+    (world, at)
+}
+
+/// A plan with section `compare` that is registered.
+fn section(rulebook: u64, pairs: &[(&str, &str)]) -> Told {
+    let mut world = new_experiment(rulebook);
+    let said = serde_json::to_value(planned::registered(&plan_of_pairs(pairs))).unwrap();
+    let at = world.say(ADA, "manifest.registered", 1, EXP.into(), said);
+    (world, at)
+}
+
+fn labels_under(rulebook: u64, plan: &Value, late: Option<&str>) -> Told {
+    let mut world = new_experiment(rulebook);
+    let said = serde_json::to_value(planned::registered(plan)).unwrap();
     world.say(ADA, "manifest.registered", 1, EXP.into(), said);
     let scored = |world: &mut World, judge: &str, draw: usize| {
         let data = json!({

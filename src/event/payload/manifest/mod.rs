@@ -52,6 +52,7 @@ pub use terms::Analysis;
 pub use terms::DiagnosticsPlan;
 pub use terms::EstimatePlan;
 pub use terms::Expiry;
+pub use terms::OrderPlan;
 pub use terms::RoleBinding;
 pub use test::Beacon;
 pub use test::Bettor;

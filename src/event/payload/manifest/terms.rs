@@ -7,6 +7,8 @@ use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::id::JudgeId;
+use crate::id::PolicyId;
 use crate::id::Text;
 use crate::payload::drift::DriftPlan;
 use crate::payload::estimated::PlannedCorrection;
@@ -83,14 +85,30 @@ pub struct DiagnosticsPlan {
     pub overlap: Option<OverlapThresholds>,
 }
 
+/// Which order of policies is asked for, and with how many labels: whoever signs this before a score or a label cannot choose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OrderPlan {
+    /// Whose scores.
+    pub judge: JudgeId,
+    /// Labels for calibration of the experiment, from which on it is compared.
+    pub labels: Count,
+    /// The policies whose pairs are one family.
+    pub policies: Vec<PolicyId>,
+}
+
 /// How policies are estimated and compared, for the whole experiment; what is absent is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EstimatePlan {
     /// How the p-values of a family of differences are corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<PlannedCorrection>,
+    /// The order that is asked for; then every other one is exploratory, from rulebook 27 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderPlan>,
     /// How far a prediction is trusted where own labels correct it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<PredictionWeight>,

@@ -1,0 +1,295 @@
+//! Samples around looks at an order: who compares policies once their order was seen, and says that nobody saw it.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::forger::World;
+use super::planned;
+use super::samples::ADA;
+use super::samples::ARBITER;
+use super::samples::ARENA;
+use super::samples::LENA;
+use super::samples::RUNNER_3;
+use super::samples::good;
+use super::tampered::Sample;
+use super::tampered_chosen;
+use super::tampered_names;
+use super::tampered_prompts;
+use super::valued;
+
+/// Prompts that each policy has scores of.
+const PROMPTS: u64 = 10;
+/// Another experiment, with the same rows.
+const TRIAL: &str = "trial";
+/// An experiment whose plan names an order from two labels on.
+const PLANNED: &str = "planned";
+
+/// A history under a rulebook, with its last comparison and what that says of earlier looks: the entry that it names.
+type Told = (World, usize);
+
+fn scored(world: &mut World, experiment: &str, judge: &str, policies: &[&str]) {
+    for policy in policies {
+        for at in 0..PROMPTS {
+            let score = json!({
+                "draw": 0, "item": format!("seen-{at}"), "judge": judge, "policy": policy, "score_micro": 500_000,
+            });
+            world.say(RUNNER_3, "score.recorded", 1, experiment.into(), score);
+        }
+    }
+}
+
+fn begun(rulebook: u64) -> World {
+    let mut world = World::of(&good().lines);
+    tampered_chosen::adopt(&mut world, rulebook);
+    scored(&mut world, ARENA, "judge-1", &["other", "third", "tuned"]);
+    world
+}
+
+/// The newest score or label of an experiment.
+fn newest(world: &World, experiment: &str) -> usize {
+    let is_read = |kind: &Value| kind == "score.recorded" || kind == "label.recorded";
+    let newest = world
+        .items
+        .iter()
+        .rposition(|item| is_read(&item.body["kind"]) && item.body["experiment"] == experiment);
+    newest.unwrap()
+}
+
+/// A comparison of two policies with labels of their own, by all that is on record.
+fn compared(
+    world: &mut World,
+    (experiment, judge): (&str, &str),
+    family: &[&str],
+    since: Option<usize>,
+) -> usize {
+    let mut data = tampered_prompts::apart();
+    data["through_seq"] = newest(world, experiment).into();
+    data["terms"]["judge"] = judge.into();
+    data["prompts"]["both"] = PROMPTS.into();
+    data["family"] = json!(family);
+    if let Some(since) = since {
+        data["exploratory_since"] = since.into();
+    }
+    if experiment == PLANNED {
+        data["terms"]["covariates"] = json!([]);
+        data["terms"].as_object_mut().unwrap().remove("label_scale");
+    }
+    world.say(ARBITER, "contrast.recorded", 1, experiment.into(), data)
+}
+
+/// A value of a policy with labels of its own, of the rows of this root.
+fn estimated(world: &mut World, policy: &str, root: &Value) -> usize {
+    let mut data = valued::estimate(5, None);
+    let newest = newest(world, ARENA);
+    data.as_object_mut().unwrap().remove("calibrator");
+    for (field, value) in [
+        ("policy", policy.into()),
+        ("through_seq", newest.into()),
+        ("late", 0.into()),
+        ("off_mode", 10.into()),
+        ("rows", PROMPTS.into()),
+        ("rows_root", root.clone()),
+    ] {
+        data[field] = value;
+    }
+    data["terms"] = tampered_prompts::apart()["terms"].clone();
+    world.say(ARBITER, "estimate.recorded", 1, ARENA.into(), data)
+}
+
+const PAIR: [&str; 2] = ["other", "tuned"];
+
+/// Compared by one judge, then by another.
+fn by_two_judges(rulebook: u64, says: bool) -> Told {
+    let mut world = begun(rulebook);
+    let first = compared(&mut world, (ARENA, "judge-1"), &PAIR, None);
+    scored(&mut world, ARENA, "judge-2", &PAIR);
+    let since = says.then_some(first);
+    let at = compared(&mut world, (ARENA, "judge-2"), &PAIR, since);
+    (world, at)
+}
+
+/// Two that ran at once: each was computed before the other was on record.
+fn at_once(rulebook: u64, says: bool) -> Told {
+    let mut world = begun(rulebook);
+    let first = compared(
+        &mut world,
+        (ARENA, "judge-1"),
+        &["other", "third", "tuned"],
+        None,
+    );
+    scored(&mut world, ARENA, "judge-2", &["third"]);
+    let since = says.then_some(first);
+    let at = compared(&mut world, (ARENA, "judge-1"), &PAIR, since);
+    (world, at)
+}
+
+/// Values were seen, of other rows or labels, then an order was compared.
+fn after_values(rulebook: u64, says: bool) -> Told {
+    let mut world = begun(rulebook);
+    let said = tampered_prompts::apart();
+    estimated(&mut world, "other", &said["second_root"]);
+    let second = estimated(&mut world, "tuned", &said["second_root"]);
+    let since = says.then_some(second);
+    let at = compared(&mut world, (ARENA, "judge-1"), &PAIR, since);
+    (world, at)
+}
+
+/// Values were seen of the same rows and labels, of a part of the family; and a part of it was compared first.
+fn after_its_own_values(rulebook: u64, since: Option<usize>) -> Told {
+    let mut world = begun(rulebook);
+    let said = tampered_prompts::apart();
+    estimated(&mut world, "other", &said["first_root"]);
+    estimated(&mut world, "tuned", &said["second_root"]);
+    compared(&mut world, (ARENA, "judge-1"), &PAIR, None);
+    scored(&mut world, ARENA, "judge-2", &["third"]);
+    let at = compared(
+        &mut world,
+        (ARENA, "judge-1"),
+        &["other", "third", "tuned"],
+        since,
+    );
+    (world, at)
+}
+
+/// Compared in another experiment with the same rows, or with others.
+fn elsewhere(rulebook: u64, policies: &[&str], says: bool) -> Told {
+    let mut world = begun(rulebook);
+    let registered = serde_json::to_value(planned::experiment_registered()).unwrap();
+    world.say(ADA, "experiment.registered", 1, TRIAL.into(), registered);
+    scored(&mut world, TRIAL, "judge-3", policies);
+    let first = compared(&mut world, (TRIAL, "judge-3"), &PAIR, None);
+    let since = says.then_some(first);
+    let at = compared(&mut world, (ARENA, "judge-1"), &PAIR, since);
+    (world, at)
+}
+
+/// A label for calibration in the experiment with a plan.
+fn labelled(world: &mut World, at: u64) {
+    let data = json!({
+        "design": "by-hand", "draw": 0, "item": format!("seen-{at}"), "policy": "other", "purpose": "calibrate",
+        "rater": "Lena", "value_micro": 500_000,
+    });
+    world.say(LENA, "label.recorded", 1, PLANNED.into(), data);
+}
+
+/// An experiment with a plan that names an order, its scores by two judges, and a label; with the entry of the plan.
+fn planned(rulebook: u64) -> Told {
+    let mut world = World::of(&good().lines);
+    tampered_chosen::adopt(&mut world, rulebook);
+    let registered = serde_json::to_value(planned::experiment_registered()).unwrap();
+    world.say(ADA, "experiment.registered", 1, PLANNED.into(), registered);
+    let mut plan = planned::audits(PLANNED, "an-order");
+    plan["estimates"] =
+        json!({"order": {"judge": "judge-3", "labels": 2, "policies": ["tuned", "other"]}});
+    let said = serde_json::to_value(planned::registered(&plan)).unwrap();
+    let at = world.say(ADA, "manifest.registered", 1, PLANNED.into(), said);
+    for judge in ["judge-3", "judge-4"] {
+        scored(&mut world, PLANNED, judge, &PAIR);
+    }
+    labelled(&mut world, 0);
+    (world, at)
+}
+
+/// An order that a plan names was seen by another judge, by fewer labels, or by as many and then more.
+fn by_plan(rulebook: u64, looked: &[(&str, u64)]) -> Told {
+    let (mut world, plan) = planned(rulebook);
+    let mut labels = 1;
+    for (judge, at) in looked {
+        while labels < *at {
+            labelled(&mut world, labels);
+            labels += 1;
+        }
+        compared(&mut world, (PLANNED, judge), &PAIR, Some(plan));
+    }
+    while labels < 3 {
+        labelled(&mut world, labels);
+        labels += 1;
+    }
+    let at = compared(&mut world, (PLANNED, "judge-3"), &PAIR, None);
+    (world, at)
+}
+
+/// A comparison that no plan names, and that does not say so.
+fn beside_plan(rulebook: u64) -> Told {
+    let (mut world, _) = planned(rulebook);
+    labelled(&mut world, 1);
+    let at = compared(&mut world, (PLANNED, "judge-4"), &PAIR, None);
+    (world, at)
+}
+
+struct Case {
+    name: &'static str,
+    /// The same under the rulebook before, which did not ask.
+    unasked: Option<&'static str>,
+    told: fn(u64) -> Told,
+    is_broken: bool,
+    done: &'static str,
+}
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { name: "order-seen-by-another-judge", unasked: Some("order-seen-by-another-judge-unasked"), is_broken: true,
+           told: |book| by_two_judges(book, false),
+           done: "Two policies were compared by one judge, then by another, and the second comparison names no earlier look." },
+    Case { name: "good-order-by-another-judge", unasked: None, is_broken: false, told: |book| by_two_judges(book, true),
+           done: "Nothing. Two policies were compared by one judge, then by another, and the second comparison names the first." },
+    Case { name: "orders-compared-at-once", unasked: Some("orders-compared-at-once-unasked"), is_broken: true,
+           told: |book| at_once(book, false),
+           done: "Three policies were compared, then two of them as a smaller family, and the second comparison names no earlier look." },
+    Case { name: "good-orders-compared-at-once", unasked: None, is_broken: false, told: |book| at_once(book, true),
+           done: "Nothing. Three policies were compared, then two of them as a smaller family that names the first comparison." },
+    Case { name: "order-seen-by-its-values", unasked: Some("order-seen-by-its-values-unasked"), is_broken: true,
+           told: |book| after_values(book, false),
+           done: "Two policies were estimated, their rows changed, they were compared, and the comparison names no earlier look." },
+    Case { name: "good-order-after-other-values", unasked: None, is_broken: false, told: |book| after_values(book, true),
+           done: "Nothing. Two policies were estimated, their rows changed, and a comparison names the look by values." },
+    Case { name: "good-order-of-a-larger-family", unasked: None, is_broken: false, told: |book| after_its_own_values(book, None),
+           done: "Nothing. Two policies were estimated and compared, then with a third one of the same rows: no look stands against that." },
+    Case { name: "order-marked-for-nothing", unasked: None, is_broken: true, told: |book| after_its_own_values(book, Some(7)),
+           done: "A comparison names an earlier look where there is none." },
+    Case { name: "order-seen-in-another-experiment", unasked: Some("order-seen-in-another-experiment-unasked"), is_broken: true,
+           told: |book| elsewhere(book, &PAIR, false),
+           done: "Two policies were compared in one experiment, then by the same rows in another, which names no earlier look." },
+    Case { name: "good-order-in-another-experiment", unasked: None, is_broken: false, told: |book| elsewhere(book, &PAIR, true),
+           done: "Nothing. Two policies were compared in one experiment, then by the same rows in another, which names the first." },
+    Case { name: "good-order-as-planned", unasked: None, is_broken: false,
+           told: |book| by_plan(book, &[("judge-3", 1), ("judge-4", 1), ("judge-4", 3)]),
+           done: "Nothing. A plan names an order from two labels on; it was seen by fewer, and by another judge, and is compared as planned." },
+    Case { name: "planned-order-with-labels-added", unasked: None, is_broken: true,
+           told: |book| by_plan(book, &[("judge-4", 2)]),
+           done: "A plan names an order from two labels on; it was seen by another judge at two, a third came in, and a comparison names no look." },
+    Case { name: "order-beside-its-plan", unasked: None, is_broken: true, told: beside_plan,
+           done: "A plan names an order by one judge, and a comparison by another names nothing that makes it exploratory." },
+    Case { name: "order-of-one-policy-planned", unasked: None, is_broken: true, told: planned_alone,
+           done: "A plan names an order of one policy." },
+];
+
+/// A plan that names an order of one policy.
+fn planned_alone(rulebook: u64) -> Told {
+    let mut world = begun(rulebook);
+    let mut plan = planned::audits(ARENA, "an-order");
+    plan["estimates"] = json!({"order": {"judge": "judge-1", "labels": 2, "policies": ["tuned"]}});
+    let said = serde_json::to_value(planned::registered(&plan)).unwrap();
+    let at = world.say(ADA, "manifest.registered", 1, ARENA.into(), said);
+    (world, at)
+}
+
+/// Every sample of this family.
+pub fn all() -> Vec<Sample> {
+    let mut rows = Vec::new();
+    for case in CASES {
+        let (world, at) = (case.told)(27);
+        let rule = match world.items[at].body["kind"].as_str() {
+            Some("manifest.registered") => "manifest",
+            _ => "transport",
+        };
+        let first = case.is_broken.then_some((at, rule));
+        rows.push(tampered_names::sample(case.name, case.done, &world, first));
+        if let Some(name) = case.unasked {
+            let done = "The same under an older rulebook, which did not ask: the verdict says so.";
+            let (world, _) = (case.told)(26);
+            rows.push(tampered_names::sample(name, done, &world, None));
+        }
+    }
+    rows
+}
