@@ -196,9 +196,9 @@ impl RepairBench {
         let workflow = course::workflow(self.run()?, &id).map_err(RepairError::from)?;
         self.outcomes(&id)?;
         let outcomes = self.outcomes.get(&id).map_or(&[][..], Vec::as_slice);
-        let found = verifier::judged(self.plan(), &workflow, outcomes);
+        let found = verifier::judged(self.plan(), &workflow, outcomes, &[]);
         let by = (&self.id, self.run()?.said.verifier_digest);
-        let said = verifier::given(by, id, self.plan(), &found, outcomes);
+        let said = verifier::given(by, id, self.plan(), &found, (outcomes, &[]));
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
     }
@@ -208,7 +208,7 @@ impl RepairBench {
         let theta = self.run()?.said.terms.theta_micro;
         self.outcomes(&id)?;
         let outcomes = self.outcomes.remove(&id).unwrap_or_default();
-        let found = verifier::judged(self.plan(), &workflow, &outcomes);
+        let found = verifier::judged(self.plan(), &workflow, &outcomes, &[]);
         let said = verifier::scored(&self.id, id, &found, theta);
         self.say(ports, vec![said.into()], &[])?;
         Ok(())

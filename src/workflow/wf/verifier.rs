@@ -32,16 +32,23 @@ pub fn evidence(traces: &[Digest]) -> Digest {
     canon::digest(EVIDENCE_LABEL, traces)
 }
 
-/// What the verifier says, as the pure search has it: `outcomes` has of each item its execution, then its reruns.
-pub fn judged(plan: &RepairPlan, workflow: &Workflow, outcomes: &[Vec<RunOutcome>]) -> Feedback {
-    let batch = plan.set.items.iter().zip(outcomes);
-    let batch = batch.filter_map(|(item, of)| {
+/// What the verifier says, as the pure search has it: `outcomes` has of each item its execution, then its reruns; `critic` what
+/// a critic says of each item, in millionths, and nothing where there is none.
+pub fn judged(
+    plan: &RepairPlan,
+    workflow: &Workflow,
+    outcomes: &[Vec<RunOutcome>],
+    critic: &[Micro],
+) -> Feedback {
+    let batch = plan.set.items.iter().zip(outcomes).enumerate();
+    let batch = batch.filter_map(|(at, (item, of))| {
         let (run, reruns) = of.split_first()?;
+        let critic = critic.get(at).map(|of| of.value());
         Some(ItemEvidence {
             item,
             run,
             reruns,
-            critic: None,
+            critic: critic.and_then(|of| u64::try_from(of).ok()),
         })
     });
     let batch: Vec<_> = batch.collect();
@@ -85,13 +92,13 @@ fn kept(plan: &RepairPlan, rule: usize, outcomes: &[Vec<RunOutcome>]) -> String 
     bits.collect()
 }
 
-/// What is said of feedback.
+/// What is said of feedback; `critic` as in [`judged`].
 pub fn given(
     (run, verifier): (&RunId, Digest),
     candidate: Digest,
     plan: &RepairPlan,
     found: &Feedback,
-    outcomes: &[Vec<RunOutcome>],
+    (outcomes, critic): (&[Vec<RunOutcome>], &[Micro]),
 ) -> WfFeedbackGiven {
     let flags = found.flags.iter().enumerate().map(|(at, of)| WfFlag {
         hard: of.hard,
@@ -106,7 +113,7 @@ pub fn given(
         blame: found.blame.iter().map(blame).collect(),
         candidate,
         crashed: count(found.crashed as u64),
-        critic: Vec::new(),
+        critic: critic.to_vec(),
         evidence: evidence(&traces.collect::<Vec<_>>()),
         feedback_digest: found.digest(),
         flags: flags.collect(),
