@@ -189,6 +189,29 @@ def gate_of(differences, margin, alpha):
     return {"log_wealth": wealth, "pairs": len(differences), "reached": reached}
 
 
+ALIKE = ("items", "terms", "context_digest", "executor", "executor_model", "optimizer", "optimizer_model")
+
+
+def alike_problem(said, new, old):
+    """Both runs of a pair are the same but for what the update changes, and nobody cut one of them short."""
+    library = said["target"] == "library"
+
+    def told(run):
+        yield from ((part, run.data[part]) for part in ALIKE)
+        yield from (("cell " + part, run.data["cell"][part]) for part in ("executor", "optimizer"))
+        yield "truth", run.truth and run.truth["truth"]["blake3"]
+        yield "templates", [of for of in run.data["templates"] if not (library and of == said["new_digest"])]
+        yield from ((part, run.data[part]) for target, part in DIGESTS.items() if target != said["target"])
+
+    for (part, one), (_, other) in zip(told(new), told(old)):
+        if one != other:
+            return "the same %s in %s and %s" % (part, new.data["run"], old.data["run"]), "another"
+    for run in (new, old):
+        if run.end["reason"] == "person":
+            return "%s ended by its record" % run.data["run"], "a person's word"
+    return None
+
+
 def validated_problem(state, e):
     data, update = e.data, state.updates.get(e.data["update"])
     if update is None:
@@ -199,11 +222,9 @@ def validated_problem(state, e):
         for name, run in ((pair["new"], new), (pair["old"], old)):
             if run is None or not run.is_known():
                 return "%s with its truth known" % name, "none"
-        same = [new.data[part] == old.data[part] for part in ("items", "terms")]
-        same += [new.data[part] == old.data[part] for target, part in DIGESTS.items() if target != said["target"]
-                 and not (said["target"] == "library" and target == "program" and new.data[part] == old.data[part])]
-        if not all(same):
-            return "the tasks and terms of %s in %s" % (pair["new"], pair["old"]), "others"
+        problem = alike_problem(said, new, old)
+        if problem:
+            return problem
         differences["success"].append(
             float(new.succeeds(said["useful_micro"])) - float(old.succeeds(said["useful_micro"])))
         for name, measure in (("gamma", gamma_of), ("kappa", kappa_of)):

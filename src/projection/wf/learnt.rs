@@ -311,6 +311,48 @@ pub(super) fn check_updated(
     Ok(())
 }
 
+/// Both runs of a pair are the same but for what the update changes, and nobody cut one of them short.
+fn check_alike(update: &MetaUpdated, (new, old): (&WfRun, &WfRun)) -> RuleAnswer {
+    let (a, b) = (&new.said, &old.said);
+    let right = |run: &WfRun| run.truth.as_ref().map(|of| of.truth.blake3);
+    let templates = |run: &WfRun| -> Vec<Digest> {
+        let is_new = |of: &&Digest| {
+            update.target == MetaTarget::Library && **of == update.new_digest
+        };
+        let all = run.said.templates.iter();
+        all.filter(|of| !is_new(of)).copied().collect()
+    };
+    let alike = [
+        ("items", a.items == b.items),
+        ("terms", a.terms == b.terms),
+        ("context", a.context_digest == b.context_digest),
+        ("executor", a.executor == b.executor),
+        ("model that answers", a.executor_model == b.executor_model),
+        ("strength of the executor", a.cell.executor == b.cell.executor),
+        ("optimizer", a.optimizer == b.optimizer),
+        ("model that proposes", a.optimizer_model == b.optimizer_model),
+        ("strength of the optimizer", a.cell.optimizer == b.cell.optimizer),
+        ("truth", right(new) == right(old)),
+        ("templates", templates(new) == templates(old)),
+    ];
+    for (what, is_same) in alike {
+        let expected = format!("the same {what} in {} and {}", a.run, b.run);
+        ensure!(is_same, expected, "another");
+    }
+    for target in [MetaTarget::Verifier, MetaTarget::Meta, MetaTarget::Program] {
+        let is_same = target == update.target || new.digest_of(target) == old.digest_of(target);
+        let expected = format!("the same {target} in {} and {}", a.run, b.run);
+        ensure!(is_same, expected, "another");
+    }
+    for run in [new, old] {
+        let end = run.end.as_ref();
+        let is_whole = end.is_some_and(|end| end.reason != WfEnd::Person);
+        let expected = format!("{} ended by its record", run.said.run);
+        ensure!(is_whole, expected, "a person's word");
+    }
+    Ok(())
+}
+
 /// A validation reads the pairs that its update named, all of them, once their truth is known.
 pub(super) fn check_validated(runs: &WfRuns, said: &MetaValidated) -> RuleAnswer {
     let update = runs.updates.get(&said.update);
@@ -321,15 +363,7 @@ pub(super) fn check_validated(runs: &WfRuns, said: &MetaValidated) -> RuleAnswer
             run.required(&format!("{name} with its truth known"))
         };
         let (new, old) = (arm(&pair.new)?, arm(&pair.old)?);
-        let expected = format!("the tasks of {} in {}", pair.new, pair.old);
-        let is_same = new.said.items == old.said.items && new.said.terms == old.said.terms;
-        ensure!(is_same, expected, "others");
-        for target in [MetaTarget::Verifier, MetaTarget::Meta, MetaTarget::Program] {
-            let is_same =
-                target == update.said.target || new.digest_of(target) == old.digest_of(target);
-            let expected = format!("the same {target} in {} and {}", pair.new, pair.old);
-            ensure!(is_same, expected, "another");
-        }
+        check_alike(&update.said, (new, old))?;
     }
     let all = [said.success, said.gamma, said.kappa];
     let passes = all.iter().all(|of| of.reached);

@@ -136,6 +136,20 @@ const CASES: &[Case] = &[
                }
            }),
            done: "An update is said to have passed its gates, which its pair does not give." },
+    Case { name: "repair-update-tried-against-another-model", rule: Some("repair"), story: &LEARNT,
+           told: |tale| {
+               let old = tale.place("wf.run_started", repaired::SHOWN + 1);
+               tale.world.items[old].body["data"]["executor_model"] = "simulator/1 seed 8".into();
+               tale.changed("meta.validated", 0, |_| ())
+           },
+           done: "The run without an update was answered by another model than the run with it." },
+    Case { name: "repair-update-tried-against-a-run-cut-short", rule: Some("repair"), story: &LEARNT,
+           told: |tale| {
+               let old = tale.place("wf.stopped", repaired::SHOWN + 1);
+               tale.world.items[old].body["data"]["reason"] = "person".into();
+               tale.changed("meta.validated", 0, |_| ())
+           },
+           done: "A person ended the run without an update, and the validation takes it for a run that failed." },
     Case { name: "repair-update-tried-on-its-own-tasks", rule: Some("repair"), story: &LEARNT,
            told: |tale| {
                let items = tale.data("wf.run_started", 0)["items"].clone();
