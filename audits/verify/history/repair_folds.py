@@ -151,7 +151,7 @@ class RepairRun:
                 and len(self.candidates[digest].executions) >= self.executions()]
 
     def is_known(self):
-        return bool(self.end and self.truth and not self.unworthed())
+        return bool(self.end) and not self.unworthed()
 
     def mean_worth(self, digest):
         of = self.candidates.get(digest)

@@ -231,9 +231,11 @@ fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
         least_gain: args.gain,
         level: args.level,
     };
-    let runs = measures::scored(state, &experiment, args.family.as_deref());
+    let family = args.family.as_deref();
+    let runs = measures::scored(state, &experiment, family);
+    let unscored = measures::unscored(state, &experiment, family);
     let found = measures::of(&runs, terms);
     let found = found
         .map_err(|error| CliError::usage(format!("{error}"), "clover repair measure --help"))?;
-    Ok(measured::measured(&experiment, &found, terms))
+    Ok(measured::measured(&experiment, (&found, unscored), terms))
 }

@@ -34,9 +34,10 @@ use super::rules::same;
 const CASES_MIN: usize = 5;
 
 impl WfRun {
-    /// Whether it has ended and every candidate that was executed has its worth.
+    /// Whether it has ended and every candidate that was executed has its worth. One that executed none on all items has failed,
+    /// and counts as that.
     pub fn is_known(&self) -> bool {
-        self.end.is_some() && self.truth.is_some() && self.unworthed().is_empty()
+        self.end.is_some() && self.unworthed().is_empty()
     }
 
     /// Mean worth of a candidate over the items, in millionths, rounded down.

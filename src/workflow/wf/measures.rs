@@ -117,16 +117,32 @@ pub fn family(run: &WfRun) -> String {
     set.map_or_else(|_| String::new(), |set| set.family)
 }
 
-/// Runs of an experiment that ended and whose candidates have their worth; of one family, where it is named.
+/// Runs of an experiment that ended; of one family, where it is named.
+fn ended<'a>(
+    state: &'a State,
+    experiment: &ExperimentId,
+    of_family: Option<&str>,
+) -> impl Iterator<Item = &'a WfRun> {
+    let all = state.fold::<WfRuns>().by_id.values();
+    let all = all.filter(|run| run.experiment == *experiment && run.end.is_some());
+    all.filter(move |run| of_family.is_none_or(|name| family(run) == name))
+}
+
+/// Runs of an experiment that ended and whose candidates have their worth, those that failed included; of one family, where it
+/// is named.
 pub fn scored<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     of_family: Option<&str>,
 ) -> Vec<&'a WfRun> {
-    let all = state.fold::<WfRuns>().by_id.values();
-    let all = all.filter(|run| run.experiment == *experiment && run.is_known());
-    all.filter(|run| of_family.is_none_or(|name| family(run) == name))
-        .collect()
+    let all = ended(state, experiment, of_family);
+    all.filter(|run| run.is_known()).collect()
+}
+
+/// How many runs ended and still have candidates without their worth; of one family, where it is named.
+pub fn unscored(state: &State, experiment: &ExperimentId, of_family: Option<&str>) -> u64 {
+    let all = ended(state, experiment, of_family);
+    all.filter(|run| !run.is_known()).count() as u64
 }
 
 fn pairs(run: &WfRun) -> Vec<EditPair> {

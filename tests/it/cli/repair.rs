@@ -106,6 +106,23 @@ fn a_budget_is_passed_by_one_call_at_most() {
     }
 }
 
+/// A run that failed before anything could be scored stays in the denominator, and one that nobody scored is named.
+#[test]
+fn a_run_that_failed_is_measured() {
+    let mut desk = desk("invoices");
+    desk.ok(&format!("{OPEN} --items 2 --set calls=1"));
+    desk.ok("repair run one");
+    desk.ok("repair score one");
+    let measured = desk.ok("repair measure --json").json()["data"].clone();
+    assert_eq!(measured["success"]["of"], 1, "{measured:#}");
+    assert_eq!(measured["success"]["count"], 0, "{measured:#}");
+    desk.ok(&format!("{} --items 2", OPEN.replace("open one", "open two")));
+    desk.ok("repair run two");
+    let measured = desk.ok("repair measure --json").json()["data"].clone();
+    assert_eq!(measured["success"]["of"], 1, "{measured:#}");
+    assert_eq!(measured["unscored"], 1, "{measured:#}");
+}
+
 /// Everything that a run said, but for where it stands.
 fn came_of(home: &Home<'_>) -> Vec<Vec<Value>> {
     let kinds = [
