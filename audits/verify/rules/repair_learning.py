@@ -104,6 +104,8 @@ def triggered_problem(state, e):
     data, looked = e.data, looked_at(state, e.experiment)
     if len(data["cases"]) < CASES_MIN:
         return "at least %d cases" % CASES_MIN, str(len(data["cases"]))
+    if not 1 <= data["useful_micro"] <= ONE:
+        return "a utility above 0 and at most 1", str(data["useful_micro"])
     if data["looked"] != len(looked):
         return "%d runs that were looked at" % len(looked), str(data["looked"])
     before = None
@@ -130,6 +132,11 @@ def updated_problem(state, e):
         return "a change", "none"
     if not data["triggers"] or any(name not in state.triggers for name in data["triggers"]):
         return "triggers on record", " ".join(data["triggers"]) or "none"
+    if not 1 <= data["useful_micro"] <= ONE:
+        return "a utility above 0 and at most 1", str(data["useful_micro"])
+    useful = [state.triggers[name]["useful_micro"] for name in data["triggers"]]
+    if any(one != data["useful_micro"] for one in useful):
+        return "%d as useful, as in its triggers" % useful[0], str(data["useful_micro"])
     if any(one.data["new_digest"] == data["new_digest"] for one in state.updates.values()):
         return "a document that no update brought before", data["new_digest"]
     if not 1 <= data["alpha_micro"] <= 50_000:

@@ -20,6 +20,7 @@ use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
+use clover_num::Micro;
 
 use super::MetaUpdate;
 use super::WfRun;
@@ -226,6 +227,13 @@ fn check_arm(update: &MetaUpdate, is_new: bool, said: &WfRunStarted) -> RuleAnsw
     Ok(())
 }
 
+/// Where every workflow is of use, or none, success says nothing.
+fn check_useful(of: Micro) -> RuleAnswer {
+    let is_share = (1..=1_000_000).contains(&of.value());
+    ensure!(is_share, "a utility above 0 and at most 1", of.to_string());
+    Ok(())
+}
+
 pub(super) fn check_triggered(
     runs: &WfRuns,
     event: &ProposedEvent<'_>,
@@ -236,6 +244,7 @@ pub(super) fn check_triggered(
     let expected = format!("at least {CASES_MIN} cases");
     let count = said.cases.len();
     ensure!(count >= CASES_MIN, expected, count.to_string());
+    check_useful(said.useful_micro)?;
     let looked = runs.looked_at(experiment).count() as u64;
     let expected = format!("{looked} runs that were looked at");
     let found = said.looked.value();
@@ -283,9 +292,13 @@ pub(super) fn check_updated(
     let is_change = said.new_digest != said.parent_digest;
     ensure!(is_change, "a change", "none");
     ensure!(!said.triggers.is_empty(), "a trigger", "none");
+    check_useful(said.useful_micro)?;
     for name in &said.triggers {
         let known = runs.triggers.get(name);
-        known.required(&format!("meta.triggered of {name}"))?;
+        let known = known.required(&format!("meta.triggered of {name}"))?;
+        let expected = format!("{} as useful, as in {name}", known.useful_micro);
+        let is_same = said.useful_micro == known.useful_micro;
+        ensure!(is_same, expected, said.useful_micro.to_string());
     }
     let mut known = runs.updates.values();
     let is_new = !known.any(|of| of.said.new_digest == said.new_digest);

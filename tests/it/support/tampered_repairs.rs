@@ -128,6 +128,12 @@ const CASES: &[Case] = &[
     Case { name: "repair-trigger-that-runs-do-not-show", rule: Some("repair"), story: &LEARNT,
            told: |tale| tale.changed("meta.triggered", 0, |data| data["class"] = "stagnation".into()),
            done: "Runs that passed are said to have stopped rising." },
+    Case { name: "repair-trigger-where-nothing-is-of-use", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.changed("meta.triggered", 0, |data| data["useful_micro"] = 1_000_001.into()),
+           done: "A trigger asks for a worth above one, so that every run that passed is said to be of no use." },
+    Case { name: "repair-update-by-another-measure", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.changed("meta.updated", 0, |data| data["useful_micro"] = 1.into()),
+           done: "An update will be judged by another worth than its trigger was." },
     Case { name: "repair-update-said-to-pass", rule: Some("repair"), story: &LEARNT,
            told: |tale| tale.changed("meta.validated", 0, |data| {
                data["verdict"] = "pass".into();
