@@ -68,6 +68,14 @@ const CASES: &[Case] = &[
                data["ir"] = ir.into();
            }),
            done: "A candidate has another change besides the one that its edit makes." },
+    Case { name: "repair-edit-called-a-split", rule: Some("repair"), story: &RUN,
+           told: |tale| tale.changed("wf.candidate_added", 0, |data| {
+               let edit = r#"{"args":{"second":["date"],"step":"first"},"operator":"split_step"}"#;
+               data["operator"] = "split_step".into();
+               data["edit"] = edit.into();
+               data["locality"] = json!({"ast_nodes": 3, "new_llm_calls": 1, "prompt_chars": 0, "steps_touched": 2});
+           }),
+           done: "An edit of a prompt calls itself a split, of which no characters are counted." },
     Case { name: "repair-feedback-made-kind", rule: Some("repair"), story: &RUN,
            told: |tale| tale.changed("wf.feedback_given", 0, |data| {
                data["flags"][0]["kept"] = "1".into();
