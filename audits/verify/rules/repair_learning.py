@@ -6,7 +6,7 @@ from formats.limits import ONE
 from rules.betting import log_mean_exp
 from rules.repair_workflows import FORMS, labelled, read
 
-CASES_MIN, FRACTIONS, EPSILON, LEAST_GAIN, NEAR = 5, 20, 1e-9, 0.05, 1e-9
+CASES_MIN, FRACTIONS, LEAST_GAIN, NEAR = 5, 20, 50_000, 1e-9
 LABELS = {"library": "clover/wf-ir/v1", "meta": "clover/wf-meta/v1", "program": "clover/wf-ir/v1",
           "verifier": "clover/wf-verifier/v1"}
 DIGESTS = {"meta": "meta_digest", "program": "program_digest", "verifier": "verifier_digest"}
@@ -156,12 +156,12 @@ def gamma_of(run):
     groups = []
     for turn in run.turns:
         both = [run.candidates[digest] for digest in turn["kept"] + turn["dropped"] if digest in run.candidates]
-        known = [(of.score() / 1e6, sum(of.worth) // len(of.worth) / 1e6) for of in both
+        known = [(of.score(), sum(of.worth) // len(of.worth)) for of in both
                  if of.worth and of.score() is not None]
         pairs = []
         for at, (score, worth) in enumerate(known):
             for other, less in known[at + 1:]:
-                if abs(worth - less) > EPSILON:
+                if worth != less:
                     pairs.append(0.5 if score == other else float((score > other) == (worth > less)))
         if pairs:
             groups.append(math.fsum(pairs) / len(pairs))
@@ -178,7 +178,7 @@ def kappa_of(run):
                         if of.iteration == at + 2 and of.parent == parent]
             children = [child for child in children if child is not None]
             if worth is not None and children:
-                gains = sum(1 for child in children if child / 1e6 >= worth / 1e6 + LEAST_GAIN)
+                gains = sum(1 for child in children if child - worth >= LEAST_GAIN)
                 shares.append(1.0 - (len(children) - gains) / len(children))
     return math.fsum(shares) / len(shares) if shares else None
 

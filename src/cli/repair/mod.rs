@@ -25,6 +25,7 @@ use crate::view::repair as views;
 use crate::view::repair_candidate as candidates;
 use crate::view::repair_measures as measured;
 use crate::workflow::wf::course;
+use crate::workflow::wf::measure;
 use crate::workflow::wf::measures;
 
 const SHOW: &str = "clover repair show --help";
@@ -97,10 +98,10 @@ pub(super) struct MeasureArgs {
     #[arg(long, value_name = "WORTH", default_value_t = 0.9)]
     pub useful: f64,
     /// Utilities so close are no pair
-    #[arg(long, value_name = "GAP", default_value_t = 0.001)]
+    #[arg(long, value_name = "GAP", default_value_t = measure::EPSILON)]
     pub epsilon: f64,
     /// Least gain of a proposal that counts
-    #[arg(long, value_name = "GAIN", default_value_t = 0.01)]
+    #[arg(long, value_name = "GAIN", default_value_t = measure::LEAST_GAIN)]
     pub gain: f64,
     /// Level of the intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]

@@ -198,11 +198,12 @@ fn operators(runs: &[&WfRun], least_gain: f64) -> BTreeMap<WfOperator, OperatorR
             };
             let record = found.entry(operator).or_default();
             record.added += 1;
-            let parent = of.parent.and_then(|id| utility(run, &id));
-            if let Some((own, parent)) = utility(run, id).zip(parent) {
+            let parent = of.parent.and_then(|id| run.worth(&id));
+            if let Some((own, parent)) = run.worth(id).zip(parent) {
+                let gain = (own - parent) as f64;
                 record.judged += 1;
-                record.gained += u64::from(own >= parent + least_gain);
-                record.gain += own - parent;
+                record.gained += u64::from(gain >= measure::whole(least_gain));
+                record.gain += gain / 1e6;
             }
         }
     }
@@ -229,7 +230,7 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
     let all_groups: Vec<_> = runs.iter().map(|run| measure::groups(run)).collect();
     let all_expansions: Vec<_> = runs.iter().map(|run| measure::expansions(run)).collect();
     let all_pairs: Vec<_> = runs.iter().map(|run| pairs(run)).collect();
-    let kappa = |k| concordance::proposal_quality(&all_expansions, k, least_gain, level);
+    let kappa = |k| concordance::proposal_quality(&all_expansions, k, measure::whole(least_gain), level);
     let is_of_use = |worth: Option<f64>| worth.is_some_and(|worth| worth >= useful);
     let succeeds = |run: &WfRun| is_of_use(worth_of_winner(run));
     let gains = runs
