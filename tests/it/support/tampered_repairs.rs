@@ -44,6 +44,9 @@ const CASES: &[Case] = &[
     Case { name: "repair-under-a-seed-of-choice", rule: Some("repair"), story: &RUN,
            told: |tale| tale.changed("wf.run_started", 0, |data| data["seed"] = data["truth"].clone()),
            done: "A run was opened under another seed than its experiment and its name give." },
+    Case { name: "repair-optimizer-under-another-name", rule: Some("repair"), story: &RUN,
+           told: |tale| tale.changed("wf.run_started", 0, |data| data["cell"]["optimizer"] = "weak".into()),
+           done: "A run says that the weak optimizer proposes, and names the strong one." },
     Case { name: "repair-judged-by-what-is-right", rule: Some("repair"), story: &RUN,
            told: |tale| {
                let at = tale.cut("wf.feedback_given", 1);
