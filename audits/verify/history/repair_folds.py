@@ -183,7 +183,7 @@ def take(state, entry, data):
     if kind == "wf.run_started":
         templates = dict(state.library)
         update = state.updates.get(data.get("update"))
-        if update:
+        if update and update.data["target"] == "library":
             templates.setdefault(update.data["new_digest"], update.data["document"])
         state.repairs.setdefault(data["run"], RepairRun(entry, data, templates))
     elif kind == "meta.triggered":

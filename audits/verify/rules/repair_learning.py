@@ -77,7 +77,8 @@ def started_problem(state, e):
     if data["cell"]["outer"] != bool(learnt):
         return "a cell with the outer loop exactly where an update is in it", str(data["cell"]["outer"]).lower()
     for digest in data["templates"]:
-        if digest not in state.library and not (update and update.data["new_digest"] == digest):
+        brings = is_new and update.data["target"] == "library" and update.data["new_digest"] == digest
+        if digest not in state.library and not brings:
             return "templates of the library", digest
     return trial_problem(state, e, update, is_new) if update else None
 

@@ -65,6 +65,13 @@ impl WfRun {
     }
 }
 
+impl MetaUpdate {
+    /// Whether a run on which it is tried begins from a template that it would add.
+    pub(super) fn brings(&self, template: &Digest) -> bool {
+        self.said.target == MetaTarget::Library && self.said.new_digest == *template
+    }
+}
+
 /// The value at three quarters of a sorted list, by nearest rank.
 fn upper_quartile(mut all: Vec<u64>) -> Option<u64> {
     all.sort_unstable();
@@ -188,7 +195,7 @@ pub(super) fn check_started(
     );
     for template in &said.templates {
         let is_known = runs.library.contains_key(template)
-            || trial.is_some_and(|(of, _)| of.said.new_digest == *template);
+            || trial.is_some_and(|(of, is_new)| is_new && of.brings(template));
         ensure!(is_known, "templates of the library", template.to_string());
     }
     let Some((update, is_new)) = trial else {

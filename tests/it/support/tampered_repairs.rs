@@ -177,6 +177,11 @@ const CASES: &[Case] = &[
                })
            },
            done: "An update is tried on a task that it was made from." },
+    Case { name: "repair-from-a-template-that-no-library-has", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.changed("wf.run_started", repaired::SHOWN, |data| {
+               data["templates"] = json!([data["verifier_digest"]]);
+           }),
+           done: "A run on which a verifier is tried takes that verifier for a template to begin from." },
     Case { name: "repair-by-an-update-that-failed", rule: Some("repair"), story: &LEARNT,
            told: |tale| {
                let mut data = tale.data("wf.run_started", repaired::SHOWN);
