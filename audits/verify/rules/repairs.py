@@ -63,6 +63,8 @@ def started_problem(state, e):
             return "%s from %d to %d" % (name, least, most), str(terms[name])
     if not 1 <= terms["budget"]["calls"] <= 10_000_000:
         return "calls from 1 to 10000000", str(terms["budget"]["calls"])
+    if data["executor"] == "endpoint":
+        return "the simulator or recorded answers", data["executor"]
     for name, label in (("program", "clover/wf-ir/v1"), ("context", "clover/wf-context/v1"),
                         ("meta", "clover/wf-meta/v1"), ("verifier", "clover/wf-verifier/v1")):
         digest = labelled(label, data[name])
