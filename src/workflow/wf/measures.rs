@@ -182,10 +182,6 @@ fn passed(run: &WfRun) -> bool {
         .is_some_and(|end| end.reason == WfEnd::Pass)
 }
 
-fn tokens(run: &WfRun) -> u64 {
-    run.spent.tokens_in.value() + run.spent.tokens_out.value()
-}
-
 fn operators(runs: &[&WfRun], least_gain: f64) -> BTreeMap<WfOperator, OperatorRecord> {
     let mut found: BTreeMap<WfOperator, OperatorRecord> = BTreeMap::new();
     for run in runs {
@@ -230,7 +226,8 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
     let all_groups: Vec<_> = runs.iter().map(|run| measure::groups(run)).collect();
     let all_expansions: Vec<_> = runs.iter().map(|run| measure::expansions(run)).collect();
     let all_pairs: Vec<_> = runs.iter().map(|run| pairs(run)).collect();
-    let kappa = |k| concordance::proposal_quality(&all_expansions, k, measure::whole(least_gain), level);
+    let kappa =
+        |k| concordance::proposal_quality(&all_expansions, k, measure::whole(least_gain), level);
     let is_of_use = |worth: Option<f64>| worth.is_some_and(|worth| worth >= useful);
     let succeeds = |run: &WfRun| is_of_use(worth_of_winner(run));
     let gains = runs
@@ -238,13 +235,13 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
         .map(|run| Some(worth_of_winner(run)? - first(run)?));
     let won: Vec<&&WfRun> = runs.iter().filter(|run| succeeds(run)).collect();
     let total = |of: &dyn Fn(&WfRun) -> u64| {
-        let sum: u64 = runs.iter().map(|run| of(run)).sum();
+        let sum = runs.iter().map(|run| of(run)).fold(0, u64::saturating_add);
         sum as f64 / won.len() as f64
     };
     let per_success = (!won.is_empty()).then(|| PerSuccess {
         turns: total(&|run| run.turns.len() as u64),
         calls: total(&|run| run.spent.calls.value()),
-        tokens: total(&tokens),
+        tokens: total(&|run| run.spent.tokens()),
     });
     let mut calls: Vec<(u64, bool)> = runs
         .iter()

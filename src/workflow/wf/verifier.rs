@@ -16,21 +16,13 @@ use clover_flow::repair::feedback;
 use clover_flow::repair::feedback::BlameKind;
 use clover_flow::repair::feedback::Feedback;
 use clover_flow::repair::feedback::ItemEvidence;
-use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_num::Micro;
 use clover_projection::wf::count;
+use clover_projection::wf::judged::evidence;
 
 use crate::wf::plan::RepairPlan;
 use crate::wf::words;
-
-/// Domain of the digest of the traces that feedback rests on.
-const EVIDENCE_LABEL: &str = "clover/wf-evidence/v1";
-
-/// The digest of traces, in the order of item and rerun.
-pub fn evidence(traces: &[Digest]) -> Digest {
-    canon::digest(EVIDENCE_LABEL, traces)
-}
 
 /// What the verifier says, as the pure search has it: `outcomes` has of each item its execution, then its reruns; `critic` what
 /// a critic says of each item, in millionths, and nothing where there is none.
@@ -48,7 +40,7 @@ pub fn judged(
             item,
             run,
             reruns,
-            critic: critic.and_then(|of| u64::try_from(of).ok()),
+            critic: critic.map(|of| u64::try_from(of).unwrap_or(0).min(feedback::ONE)),
         })
     });
     let batch: Vec<_> = batch.collect();
@@ -114,7 +106,7 @@ pub fn given(
         candidate,
         crashed: count(found.crashed as u64),
         critic: critic.to_vec(),
-        evidence: evidence(&traces.collect::<Vec<_>>()),
+        evidence: evidence(traces),
         feedback_digest: found.digest(),
         flags: flags.collect(),
         observations: found.observations.iter().map(observation).collect(),

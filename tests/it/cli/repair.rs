@@ -116,7 +116,10 @@ fn a_run_that_failed_is_measured() {
     let measured = desk.ok("repair measure --json").json()["data"].clone();
     assert_eq!(measured["success"]["of"], 1, "{measured:#}");
     assert_eq!(measured["success"]["count"], 0, "{measured:#}");
-    desk.ok(&format!("{} --items 2", OPEN.replace("open one", "open two")));
+    desk.ok(&format!(
+        "{} --items 2",
+        OPEN.replace("open one", "open two")
+    ));
     desk.ok("repair run two");
     let measured = desk.ok("repair measure --json").json()["data"].clone();
     assert_eq!(measured["success"]["of"], 1, "{measured:#}");

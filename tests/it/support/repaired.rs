@@ -316,7 +316,7 @@ pub fn next(ledger: &Ledger, name: &str, tasks: &Tasks) -> Option<(Vec<Payload>,
         }
         WfDue::Prune => one(course::pruned(run).into()),
         WfDue::Proposals => one(course::proposal(run, &plan(run, tasks)).unwrap()),
-        WfDue::Stop(reason) => one(course::stopped(run, reason).into()),
+        WfDue::Stop(reason) => one(run.stopping(reason).into()),
         WfDue::Worth if name == RUN && run.pairs.is_empty() => one(pair(run, tasks).into()),
         WfDue::Worth => {
             let next = run.unworthed().first().copied()?;
