@@ -333,8 +333,8 @@ fn answer(facts: &RepairRunShown) -> String {
 }
 
 /// A run.
-pub fn run(run: &WfRun) -> View {
-    let facts = facts(run);
+pub fn run(of: &WfRun) -> View {
+    let facts = facts(of);
     let mut view = View::of(&facts);
     view.answer(answer(&facts));
     view.pairs([
@@ -367,15 +367,19 @@ pub fn run(run: &WfRun) -> View {
         view.line(format!("edits that were rejected: {}", words.join(", ")));
     }
     let name = shell::word(&facts.run);
-    match (facts.end, facts.worth_after_micro) {
-        (None, _) => view.with_next(format!("clover repair run {name}")),
-        (Some(_), None) => view
-            .with_next(format!("clover repair show {name} --candidate winner"))
-            .with_next(format!("clover repair score {name}")),
-        (Some(_), Some(_)) => {
-            view.with_next(format!("clover repair show {name} --candidate winner"))
-        }
+    if facts.end.is_none() {
+        return view.with_next(format!("clover repair run {name}"));
     }
+    let shown = if facts.winner.is_some() {
+        "winner"
+    } else {
+        "first"
+    };
+    view = view.with_next(format!("clover repair show {name} --candidate {shown}"));
+    if of.unworthed().is_empty() {
+        return view;
+    }
+    view.with_next(format!("clover repair score {name}"))
 }
 
 /// Every run.

@@ -191,7 +191,8 @@ fn candidate(run: &WfRun, text: &str) -> Result<Digest, CliError> {
 fn show(ctx: &mut Ctx<'_>, args: &RepairShowArgs) -> Result<View, CliError> {
     let id = run_id(&args.run)?;
     let (_, ledger, at) = home::view(ctx)?;
-    let run = found(at.state(&ledger), &id).map_err(SessionError::from)?;
+    let state = at.state(&ledger);
+    let run = found(state, &id).map_err(SessionError::from)?;
     let Some(wanted) = &args.candidate else {
         return Ok(views::run(run));
     };
@@ -201,7 +202,7 @@ fn show(ctx: &mut Ctx<'_>, args: &RepairShowArgs) -> Result<View, CliError> {
     if let Some(item) = &args.item {
         let plan = plan_of(&ledger, run)?;
         let at = plan.set.items.iter().position(|of| of.id == *item);
-        let all = outcomes_of(&ledger, run, &plan, &|of| *of == wanted)?;
+        let all = outcomes_of((&ledger, state.size), run, &plan, &|of| *of == wanted)?;
         let outcome = at.and_then(|at| all.get(&wanted)?.get(at)?.first());
         let (Some(at), Some(outcome)) = (at, outcome) else {
             let message = format!("run {id} has no execution of it on item {item:?}");
@@ -232,6 +233,17 @@ fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
         least_gain: args.gain,
         level: args.level,
     };
+    let within = [
+        ("--useful", args.useful),
+        ("--epsilon", args.epsilon),
+        ("--gain", args.gain),
+    ];
+    for (name, value) in within {
+        if !(0.0..=1.0).contains(&value) {
+            let message = format!("{name}: expected a number from 0 to 1, found {value}");
+            return Err(CliError::usage(message, "clover repair measure --help"));
+        }
+    }
     let family = args.family.as_deref();
     let runs = measures::scored(state, &experiment, family);
     let unscored = measures::unscored(state, &experiment, family);

@@ -107,7 +107,7 @@ impl RepairBench {
     /// What answers for the model, from the run's private file.
     fn answers(&self) -> Result<Answers, SessionError> {
         let said = &self.run()?.said;
-        let text = RunFiles::of(&self.home, &self.id).answers()?;
+        let text = RunFiles::of(&self.home, &self.id, &said.truth).answers()?;
         let wrong = |fault: clover_flow::Fault| RepairError::Request {
             expected: "lines that answer for the model",
             found: format!("{}: {}", fault.path, fault.kind),
