@@ -158,7 +158,8 @@ fn curve(found: &RepairMeasures) -> Vec<RepairBudgetPoint> {
     points
 }
 
-fn facts(
+/// The measures in facts.
+pub(super) fn facts(
     experiment: &ExperimentId,
     (found, unscored): (&RepairMeasures, u64),
     terms: MeasureTerms,

@@ -43,6 +43,12 @@ pub(super) enum Verb {
         after_help = "Exit 130: somebody stopped it.\n\nExample:\n  clover repair run shop-1"
     )]
     Run(RepairRunArgs),
+    /// Try pairs of edits after a run: of a blamed step, and of a drawn one; beta needs them
+    #[command(
+        after_help = "Before what is right is opened: then it is too late.\n\n\
+                      Example:\n  clover repair pair shop-1 --pairs 3"
+    )]
+    Pair(RepairPairArgs),
     /// Every run, and what is due in each
     #[command(after_help = "Example:\n  clover repair status")]
     Status,
@@ -66,6 +72,15 @@ pub(super) enum Verb {
 pub(super) struct RepairRunArgs {
     /// The run
     pub run: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RepairPairArgs {
+    /// The run
+    pub run: String,
+    /// Most pairs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub pairs: u64,
 }
 
 #[derive(Debug, clap::Args)]
@@ -115,6 +130,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Open(args) => open::open(ctx, args),
         Verb::Run(args) => go(ctx, args),
+        Verb::Pair(args) => {
+            let mut bench = bench(ctx, &args.run)?;
+            let ports = &mut ctx.ports().with_interrupts()?;
+            let pause = bench.pair(ports, args.pairs)?;
+            paused(&bench, pause)
+        }
         Verb::Status => {
             let (_, ledger, at) = home::view(ctx)?;
             Ok(views::list(at.state(&ledger)))
@@ -134,9 +155,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-fn run_id(text: &str) -> Result<RunId, CliError> {
+pub(super) fn run_id(text: &str) -> Result<RunId, CliError> {
     text.parse()
         .map_err(|error| CliError::usage(format!("run {text:?}: {error}"), "clover repair status"))
+}
+
+/// Refuses a number that is no share.
+pub(super) fn check_share(name: &str, value: f64, help: &'static str) -> Result<(), CliError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    let message = format!("{name}: expected a number from 0 to 1, found {value}");
+    Err(CliError::usage(message, help))
 }
 
 fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<RepairBench, CliError> {
@@ -154,7 +184,11 @@ fn go(ctx: &mut Ctx<'_>, args: &RepairRunArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
     let ports = &mut ctx.ports().with_interrupts()?;
     let pause = bench.go(ports)?;
-    let mut view = shown(&bench)?;
+    paused(&bench, pause)
+}
+
+fn paused(bench: &RepairBench, pause: RepairPause) -> Result<View, CliError> {
+    let mut view = shown(bench)?;
     if pause == RepairPause::Cut {
         view.exit = Exit::Interrupted;
     }
@@ -239,10 +273,7 @@ fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
         ("--gain", args.gain),
     ];
     for (name, value) in within {
-        if !(0.0..=1.0).contains(&value) {
-            let message = format!("{name}: expected a number from 0 to 1, found {value}");
-            return Err(CliError::usage(message, "clover repair measure --help"));
-        }
+        check_share(name, value, "clover repair measure --help")?;
     }
     let family = args.family.as_deref();
     let runs = measures::scored(state, &experiment, family);

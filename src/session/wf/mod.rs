@@ -4,6 +4,7 @@
 pub mod error;
 pub mod files;
 pub mod open;
+pub mod pair;
 pub mod running;
 pub mod score;
 

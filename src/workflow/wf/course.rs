@@ -40,7 +40,8 @@ pub fn workflow(run: &WfRun, id: &Digest) -> Result<Workflow, Unmet> {
     plan::workflow(of.required("a candidate of the run")?.as_str())
 }
 
-fn blame(of: &WfBlame) -> Blame {
+/// A blame as the optimizer reads it.
+pub(super) fn blame(of: &WfBlame) -> Blame {
     Blame {
         confidence: u64::try_from(of.confidence_micro.value()).unwrap_or(0),
         kind: match of.kind {

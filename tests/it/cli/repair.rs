@@ -12,6 +12,7 @@ use super::Desk;
 use super::killed;
 use super::killed::Home;
 use super::live_runs::said;
+use super::renderings;
 use crate::support::child;
 
 /// The commands of a page's first block.
@@ -279,6 +280,121 @@ fn a_crash_says_nothing_of_an_answer_in_public() {
     for part in ["Jane", "555-1234", "989898"] {
         assert!(!bodies.contains(part), "{part}");
     }
+}
+
+/// The first program of invoices, with two steps that ask a model.
+fn in_two_steps(desk: &Desk) {
+    let file = desk.at.join("shop/workflow.json");
+    let mut whole: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let steps = whole["steps"].as_array_mut().unwrap();
+    let mut second = steps[0].clone();
+    let asked = |step: &mut Value, gone: [&str; 2]| {
+        let asked = &mut step["out"]["schema"]["properties"];
+        let asked = asked.as_object_mut().unwrap();
+        for name in gone {
+            asked.remove(name).unwrap();
+        }
+    };
+    asked(&mut steps[0], ["currency", "date"]);
+    asked(&mut second, ["total", "vendor"]);
+    second["id"] = "terms".into();
+    second["writes"] = "terms".into();
+    steps[1] = serde_json::json!({"id": "answer", "kind": "map", "fn": "merge",
+        "args": {"paths": ["draft", "terms"]}, "writes": "y"});
+    steps.insert(1, second);
+    std::fs::write(&file, whole.to_string()).unwrap();
+}
+
+/// Given a program of two steps; when pairs of edits are tried after the run; then beta is measured, and both sides are computed
+/// again. A program of one step has none, and once what is right was read it is too late.
+#[test]
+fn pairs_of_edits_give_beta() {
+    let mut desk = desk("invoices");
+    desk.ok(&format!(
+        "{} --items 2 --set iterations=1",
+        OPEN.replace("open one", "open alone")
+    ));
+    desk.refused(&["repair", "pair", "alone"], 11, &["alone", "comes first"]);
+    desk.ok("repair run alone");
+    desk.refused(
+        &["repair", "pair", "alone"],
+        11,
+        &["two steps that ask a model"],
+    );
+    in_two_steps(&desk);
+    desk.ok(&format!("{OPEN} --items 3 --set iterations=2"));
+    desk.ok("repair run one");
+    let paired = desk.ok("repair pair one --pairs 2 --json").json()["data"].clone();
+    assert_eq!(paired["pairs"], 2, "{paired:#}");
+    assert!(
+        paired["due"].as_str().unwrap().contains("worth"),
+        "{paired:#}"
+    );
+    desk.ok("repair score one");
+    desk.refused(&["repair", "pair", "one"], 11, &["pairs come before it"]);
+    let measured = desk.ok("repair measure --json").json()["data"].clone();
+    assert_eq!(measured["beta"]["runs"], 1, "{measured:#}");
+    let beta = measured["beta"]["mean"].as_f64().unwrap();
+    assert!(beta > 0.5, "the blamed step is the one to edit: {beta}");
+    desk.ok("verify --recompute");
+    desk.replayed("");
+}
+
+/// The report of a run: one document in three forms, with nothing from outside, before and after what is right is opened.
+#[test]
+fn the_report_of_a_run_says_what_came_of_it() {
+    let mut desk = desk("replies");
+    desk.ok(&format!("{OPEN} --items 4"));
+    let going = desk
+        .ok("report repair one --format md")
+        .out
+        .replace('\n', " ");
+    assert!(going.contains("nothing is claimed yet"), "{going}");
+    desk.ok("repair run one");
+    let sealed = desk
+        .ok("report repair one --format md")
+        .out
+        .replace('\n', " ");
+    assert!(
+        sealed.contains("what its winner is worth is sealed"),
+        "{sealed}"
+    );
+    assert!(sealed.contains("what candidates are worth"), "{sealed}");
+    desk.ok("repair score one");
+    desk.refused(
+        &["report", "repair", "one", "--useful", "7"],
+        2,
+        &["--useful"],
+    );
+    desk.refused(&["report", "repair", "none"], 5, &["no run none"]);
+    let drawn = renderings::drawn(&mut desk, "report repair one");
+    let parts = drawn.json["parts"].as_array().unwrap();
+    let keys: Vec<&str> = parts
+        .iter()
+        .map(|of| of["part"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "asked",
+        "candidates",
+        "changed",
+        "judged",
+        "turns",
+        "steps",
+        "confusion",
+        "success",
+        "believed",
+        "operators",
+    ];
+    assert_eq!(keys, expected);
+    let run = shown(&mut desk);
+    let candidates = run["candidates"].as_array().unwrap().len();
+    assert!(drawn.html.matches("<circle").count() > candidates);
+    let table = &parts[6]["tables"][0]["rows"];
+    let count = |name: &str| {
+        let rows = table.as_array().unwrap().iter();
+        rows.map(|row| row[name].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(count("useful") + count("useless"), candidates as u64);
 }
 
 /// Everything that a run said, but for where it stands.
