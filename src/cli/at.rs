@@ -84,6 +84,7 @@ pub(super) const PAST: &[&str] = &[
     "report list",
     "report part11",
     "report pccp",
+    "report repair",
     "report retention",
     "report sgd",
     "report show",

@@ -30,6 +30,10 @@ A JUDGE'S PROMPT  a simulated judge rewards length; patches that see no answer m
 const RELEASED: &str = "
 RELEASE  the accepted patch becomes a prompt that runs; live numbers (made up here) break a guardrail, and it is taken back
 ";
+const REPAIRED: &str = "
+A WORKFLOW  it meets invoices of another country, where nobody has labels; small edits mend it by rules that can be checked.
+What is right stays sealed until the run has ended; only then does it say what the mending was worth
+";
 const LEFT: &str = "
 WHAT IS LEFT  a report, an export; everything verified and computed again
 ";
@@ -67,6 +71,7 @@ impl Demo<'_, '_> {
             "the overfitted cap is refused on confirm",
         )?;
         self.released(&mended)?;
+        self.repaired()?;
         self.left(&mended)?;
         self.descended()
     }
@@ -175,6 +180,35 @@ impl Demo<'_, '_> {
         let checked = self.words(&check, 4)?;
         Self::demand(checked.exit == Exit::Fail, "the breach is rolled back")?;
         self.words(&format!("deploy status {name}"), 3).map(drop)
+    }
+
+    /// A broken workflow is mended without labels; then what is right says what that was worth.
+    fn repaired(&mut self) -> Result<(), CliError> {
+        self.say(REPAIRED)?;
+        for words in [
+            "key new verifier --role verifier --holder Vera",
+            "experiment register shop --title Workflow --purpose demo",
+            "workflow new invoices -o shop",
+            "repair open shop-1 --experiment shop --program shop/workflow.json --tasks shop/local.jsonl --items 6",
+            "repair run shop-1",
+        ] {
+            self.words(words, 0)?;
+        }
+        self.words("repair show shop-1 --candidate winner", 6)?;
+        let scored = self.words("repair score shop-1", 0)?;
+        let (before, after) = (
+            &scored.facts()["worth_before_micro"],
+            &scored.facts()["worth_after_micro"],
+        );
+        let gained = before.as_i64().zip(after.as_i64());
+        Self::demand(
+            gained.is_some_and(|(before, after)| before < after),
+            "the mended workflow is worth more by what is right",
+        )?;
+        let words = ["repair", "show", "shop-1"];
+        self.step(&words, 2, 0)?;
+        self.words("report repair shop-1 -o shop-1.html", 0)
+            .map(drop)
     }
 
     /// A short run that lowers the loss of a judge's prompt, and its page.

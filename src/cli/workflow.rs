@@ -280,13 +280,24 @@ fn table(ctx: &mut Ctx<'_>, executor: &str) -> Result<Option<Table>, CliError> {
         let message = format!("expected sim or table=FILE, found {executor:?}");
         CliError::usage(message, RUN)
     })?;
-    let file = Path::new(file);
-    let mut table = Table::default();
+    let (table, _) = recorded(ctx, Path::new(file), RUN)?;
+    Ok(Some(table))
+}
+
+/// Recorded answers of a file, and its lines; `help` is what a refusal points to.
+pub(super) fn recorded(
+    ctx: &mut Ctx<'_>,
+    file: &Path,
+    help: &'static str,
+) -> Result<(Table, String), CliError> {
+    let (mut table, mut kept) = (Table::default(), String::new());
     for (at, line) in lines(ctx, file)? {
         let added = table.add_line(&line);
-        added.map_err(|found| fault(file, at, found, RUN))?;
+        added.map_err(|found| fault(file, at, found, help))?;
+        kept.push_str(&line);
+        kept.push('\n');
     }
-    Ok(Some(table))
+    Ok((table, kept))
 }
 
 fn ran(ctx: &mut Ctx<'_>, args: &WorkflowRunArgs) -> Result<View, CliError> {

@@ -72,6 +72,31 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
+impl FaultKind {
+    /// What was wanted, without a word of what stands in the text.
+    fn unquoted(&self) -> String {
+        match self {
+            Self::Expected { wanted, .. } => format!("expected {wanted}"),
+            Self::TooMany { what, most, .. } => format!("expected at most {most} {what}"),
+            Self::UnknownMember(_) | Self::MissingMember(_) => self.to_string(),
+            Self::Twice(_) => "a name stands twice".to_owned(),
+            Self::NotWritten(_) | Self::NotRead(_) | Self::NoStep(_) | Self::NoFlag(_) => {
+                "a name that stands for nothing".to_owned()
+            }
+            Self::Pattern(_) => "the pattern is refused".to_owned(),
+            Self::NothingThere(_) => "nothing stands there".to_owned(),
+        }
+    }
+}
+
+impl Fault {
+    /// Its line and column and what was wanted there, for texts of others: no letter of the text, no name, no number of it.
+    pub fn unquoted(&self) -> String {
+        let TextPosition { line, column } = self.at;
+        format!("{line}:{column}: {}", self.kind.unquoted())
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TextPosition { line, column } = self.at;

@@ -81,7 +81,7 @@ pub(crate) fn apply(
             let text = text(memory, path)?;
             let read = Data::parse(text.trim(), text_max);
             read.map_err(|fault| {
-                let detail = format!("{path} holds no JSON: {fault}");
+                let detail = format!("{path} holds no JSON: {}", fault.unquoted());
                 (CrashReason::Parse, detail)
             })
         }

@@ -299,7 +299,11 @@ impl Runner<'_> {
                 Err((CrashReason::Timeout, "no answer in time".to_owned())),
                 usage,
             ),
-            StepAnswer::Failed(why, usage) => (Err((CrashReason::Endpoint, why)), usage),
+            // An endpoint's words stand beside the answers, and nowhere else.
+            StepAnswer::Failed(_, usage) => (
+                Err((CrashReason::Endpoint, "the endpoint failed".to_owned())),
+                usage,
+            ),
         };
         self.usage = self.usage.plus(usage);
         let answered = |text: &String| Digest::sha256(text.as_bytes());
@@ -328,7 +332,7 @@ impl Runner<'_> {
             read.map_err(|fault| {
                 Halt::Crash(
                     CrashReason::Parse,
-                    format!("the answer is no JSON: {fault}"),
+                    format!("the answer is no JSON: {}", fault.unquoted()),
                 )
             })?
         } else {

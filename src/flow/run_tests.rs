@@ -138,6 +138,50 @@ fn crashes_have_a_reason_and_a_step() {
     assert_eq!(outcome.crash().unwrap().detail, "the input c is not given");
 }
 
+#[test]
+fn the_detail_of_a_crash_holds_nothing_of_an_answer() {
+    let closed = INVOICE.replace(
+        r#""required":["total"]"#,
+        r#""additionalProperties":false,"properties":{"lines":{"items":{"type":"object","additionalProperties":false}}}"#,
+    );
+    let detail = |answer: &str| {
+        let outcome = over(&closed, GIVEN, &mut script(&[answer]));
+        outcome.crash().unwrap().detail.clone()
+    };
+    let misfit = "the answer does not fit its schema: ";
+    let none = "the answer is no JSON: ";
+    for (answer, expected) in [
+        (
+            r#"{"Jane Roe 555-1234":"k"}"#,
+            format!("{misfit}\"as a whole\""),
+        ),
+        (
+            r#"{"lines":[{},{"Jane":1}]}"#,
+            format!("{misfit}\"lines.1\""),
+        ),
+        (
+            r#"{"Jane":1,"Jane":2}"#,
+            format!("{none}1:11: a name stands twice"),
+        ),
+        (
+            "{\"lines\":\n 99988877766655544433}",
+            format!("{none}2:2: expected a number: whole up to 2^53 - 1, or decimal below 10^9"),
+        ),
+        ("Jane", format!("{none}1:1: expected a JSON value")),
+    ] {
+        assert_eq!(detail(answer), expected, "{answer}");
+    }
+    let step = r#"{"id":"m","kind":"map","fn":"parse_json","args":{"path":"x"},"writes":"y"}"#;
+    let text = format!(r#"{{"ir":"wf/1","inputs":["x"],"steps":[{step}],"return":"y"}}"#);
+    let given = r#"{"x":"{\"Jane\":1,\"Jane\":2}"}"#;
+    let outcome = over(&text, given, &mut script(&[]));
+    let detail = &outcome.crash().unwrap().detail;
+    assert_eq!(detail, "x holds no JSON: 1:11: a name stands twice");
+    let failed = StepAnswer::Failed("Jane: status 500".to_owned(), Usage::default());
+    let outcome = over(INVOICE, GIVEN, &mut Script(vec![failed]));
+    assert_eq!(outcome.crash().unwrap().detail, "the endpoint failed");
+}
+
 fn maps(steps: &str, given: &str) -> Result<String, CrashReason> {
     let text = format!(r#"{{"ir":"wf/1","inputs":["x"],"steps":[{steps}],"return":"y"}}"#);
     let outcome = over(&text, given, &mut script(&[]));

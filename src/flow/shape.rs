@@ -129,7 +129,8 @@ impl Shape {
         self.properties.keys().map(String::as_str)
     }
 
-    /// Where a value first does not fit, as a path below it; `None` where it fits.
+    /// Where a value first does not fit, as a path below it; `None` where it fits. The path has names of the schema and
+    /// places in lists, and no name of the value's own: of a member that the schema does not know, it is the object.
     pub(crate) fn misfit(&self, value: &Data, fuel: &Fuel) -> Result<Option<String>, Spent> {
         fuel.spend(1)?;
         let here = || Ok(Some(String::new()));
@@ -200,7 +201,7 @@ impl Shape {
                         return Ok(Some(format!(".{name}{below}")));
                     }
                 }
-                None if self.is_closed => return Ok(Some(format!(".{name}"))),
+                None if self.is_closed => return Ok(Some(String::new())),
                 None => fuel.spend(1)?,
             }
         }
@@ -288,7 +289,7 @@ mod tests {
             ("[]", ""),
             ("{}", ".total"),
             (r#"{"total":-1}"#, ".total"),
-            (r#"{"total":1,"x":1}"#, ".x"),
+            (r#"{"total":1,"x":1}"#, ""),
             (r#"{"total":1,"currency":"GBP"}"#, ".currency"),
             (r#"{"total":1,"lines":[]}"#, ".lines"),
             (r#"{"total":1,"lines":[1,1.5]}"#, ".lines.1"),

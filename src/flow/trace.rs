@@ -42,7 +42,8 @@ impl CrashReason {
 /// How a run ended before it returned anything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Crash {
-    /// What was wrong, in a sentence.
+    /// What was wrong, in a sentence: places and what was wanted there. It stands in public events, so that nothing of an
+    /// answer is in it.
     pub detail: String,
     /// Why.
     pub reason: CrashReason,

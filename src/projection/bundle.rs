@@ -200,6 +200,19 @@ pub enum Plot {
         /// What stands there.
         value: usize,
     },
+    /// Rows as a tree: each below an earlier one that it was made of.
+    Tree {
+        /// What names a row.
+        node: usize,
+        /// What names the row that it was made of.
+        parent: usize,
+        /// What it is, in words.
+        about: usize,
+        /// Its number.
+        score: usize,
+        /// Words that set it apart; a row without them is drawn hollow.
+        mark: usize,
+    },
     /// Circles as large as their weight, with a line where x and y are equal.
     Reliability {
         /// Words that tell one series from another.

@@ -59,6 +59,7 @@ report_kinds! {
     Iteration  "iteration"  "Report of an iteration";
     Part11     "part11"     "Evidence for 21 CFR Part 11";
     Pccp       "pccp"       "Evidence for a change control plan of the FDA";
+    Repair     "repair"     "Report of the repair of a workflow";
     Retention  "retention"  "Retention and erasure";
     Sgd        "sgd"        "Report of a run of a judge's prompt";
     Soc2       "soc2"       "Evidence for SOC 2";

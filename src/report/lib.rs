@@ -13,3 +13,4 @@ mod points;
 pub mod shown;
 pub mod spark;
 pub mod steps;
+mod tree;

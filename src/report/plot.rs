@@ -12,6 +12,7 @@ use crate::forest::Forest;
 use crate::forest::ForestRow;
 use crate::points;
 use crate::shown;
+use crate::tree;
 
 /// A drawing of a table, if there is anything to draw.
 pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
@@ -58,6 +59,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
             weight,
         } => reliability(table, series, (x, y), weight),
         Plot::Points { .. } => points::svg(table, plot),
+        Plot::Tree { .. } => tree::svg(table, plot),
         Plot::Matrix { .. } => None,
     }
 }

@@ -111,6 +111,8 @@ pub struct RepairRunShown {
     pub candidates: Vec<RepairCandidate>,
     /// Edits that were rejected, by reason.
     pub rejected: BTreeMap<String, u64>,
+    /// Edits in pairs that were tried after its end.
+    pub pairs: u64,
     /// How it ended; `null` while it goes on.
     pub end: Option<WfEnd>,
     /// Whether its winner passes.
@@ -224,7 +226,8 @@ pub(super) fn decimal(millionths: i64) -> String {
     format!("{:.3}", millionths as f64 / 1e6)
 }
 
-fn facts(run: &WfRun) -> RepairRunShown {
+/// A run in facts.
+pub(super) fn facts(run: &WfRun) -> RepairRunShown {
     let said = &run.said;
     let mut rejected: BTreeMap<String, u64> = BTreeMap::new();
     for of in &run.rejected {
@@ -247,6 +250,7 @@ fn facts(run: &WfRun) -> RepairRunShown {
         turns_max: said.terms.iterations.value(),
         candidates: all.collect(),
         rejected,
+        pairs: run.pairs.len() as u64,
         end: run.end.as_ref().map(|end| end.reason),
         passed: run.end.as_ref().is_some_and(|end| end.passed),
         winner,
@@ -333,8 +337,8 @@ fn answer(facts: &RepairRunShown) -> String {
 }
 
 /// A run.
-pub fn run(run: &WfRun) -> View {
-    let facts = facts(run);
+pub fn run(of: &WfRun) -> View {
+    let facts = facts(of);
     let mut view = View::of(&facts);
     view.answer(answer(&facts));
     view.pairs([
@@ -366,16 +370,23 @@ pub fn run(run: &WfRun) -> View {
         view.gap();
         view.line(format!("edits that were rejected: {}", words.join(", ")));
     }
-    let name = shell::word(&facts.run);
-    match (facts.end, facts.worth_after_micro) {
-        (None, _) => view.with_next(format!("clover repair run {name}")),
-        (Some(_), None) => view
-            .with_next(format!("clover repair show {name} --candidate winner"))
-            .with_next(format!("clover repair score {name}")),
-        (Some(_), Some(_)) => {
-            view.with_next(format!("clover repair show {name} --candidate winner"))
-        }
+    if facts.pairs > 0 {
+        view.line(format!("edits in pairs: {}", facts.pairs));
     }
+    let name = shell::word(&facts.run);
+    if facts.end.is_none() {
+        return view.with_next(format!("clover repair run {name}"));
+    }
+    let shown = if facts.winner.is_some() {
+        "winner"
+    } else {
+        "first"
+    };
+    view = view.with_next(format!("clover repair show {name} --candidate {shown}"));
+    if of.unworthed().is_empty() {
+        return view;
+    }
+    view.with_next(format!("clover repair score {name}"))
 }
 
 /// Every run.

@@ -74,6 +74,8 @@ pub struct RepairMeasured {
     pub experiment: ExperimentId,
     /// The runs.
     pub runs: Vec<String>,
+    /// Runs that ended and are not scored: nothing here is of them.
+    pub unscored: u64,
     /// Least utility of a workflow that is of use.
     pub useful: Finite,
     /// Level of the intervals.
@@ -156,7 +158,12 @@ fn curve(found: &RepairMeasures) -> Vec<RepairBudgetPoint> {
     points
 }
 
-fn facts(experiment: &ExperimentId, found: &RepairMeasures, terms: MeasureTerms) -> RepairMeasured {
+/// The measures in facts.
+pub(super) fn facts(
+    experiment: &ExperimentId,
+    (found, unscored): (&RepairMeasures, u64),
+    terms: MeasureTerms,
+) -> RepairMeasured {
     let per = found.per_success;
     let operators = found.operators.iter().map(|(operator, of)| {
         let gain = (of.judged > 0).then(|| of.gain / of.judged as f64);
@@ -171,6 +178,7 @@ fn facts(experiment: &ExperimentId, found: &RepairMeasures, terms: MeasureTerms)
     RepairMeasured {
         experiment: experiment.clone(),
         runs: found.runs.clone(),
+        unscored,
         useful: finite(terms.useful).unwrap_or_default(),
         level: finite(terms.level).unwrap_or_default(),
         gamma: mean(&found.alignment.gamma),
@@ -219,9 +227,13 @@ fn share_row(name: &str, of: &RepairShare) -> Vec<String> {
     ]
 }
 
-/// The measures of runs.
-pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: MeasureTerms) -> View {
-    let facts = facts(experiment, found, terms);
+/// The measures of runs; `unscored` runs ended and are not among them.
+pub fn measured(
+    experiment: &ExperimentId,
+    (found, unscored): (&RepairMeasures, u64),
+    terms: MeasureTerms,
+) -> View {
+    let facts = facts(experiment, (found, unscored), terms);
     let mut view = View::of(&facts);
     if facts.runs.is_empty() {
         view.exit = Exit::Inconclusive;
@@ -229,6 +241,7 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
         view.answer(format!(
             "No repair of {experiment} was scored by what is right: nothing can be measured."
         ));
+        left_out(&mut view, unscored);
         return view.with_next("clover repair score RUN");
     }
     view.answer(format!(
@@ -237,6 +250,7 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
         facts.success.count,
         facts.before.count
     ));
+    left_out(&mut view, unscored);
     view.table(
         &["measure", "mean", "low", "high", "runs", "what it says"],
         [
@@ -279,6 +293,15 @@ pub fn measured(experiment: &ExperimentId, found: &RepairMeasures, terms: Measur
     );
     spent(&mut view, &facts);
     view
+}
+
+/// Runs that a share of runs is not of.
+fn left_out(view: &mut View, unscored: u64) {
+    if unscored > 0 {
+        view.line(format!(
+            "Runs that ended and are not scored: {unscored}. Nothing here is of them."
+        ));
+    }
 }
 
 /// What a success costs over all runs, and what came of each operator.

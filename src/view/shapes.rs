@@ -273,6 +273,7 @@ shapes! {
     "regime select": Stands | Bodies;
     "repair measure": repair_measures::RepairMeasured;
     "repair open": repair::RepairRunShown | repair::RepairPlanned;
+    "repair pair": repair::RepairRunShown;
     "repair run": repair::RepairRunShown;
     "repair score": repair::RepairRunShown;
     "repair show": repair::RepairRunShown | repair_candidate::RepairCandidateShown | repair_candidate::RepairTraceShown;
@@ -294,6 +295,7 @@ shapes! {
     "report list": report::ReportList;
     "report part11": report::documents::DocumentFacts;
     "report pccp": report::documents::DocumentFacts;
+    "report repair": report::documents::DocumentFacts;
     "report retention": report::documents::DocumentFacts;
     "report sgd": report::documents::DocumentFacts;
     "report show": report::ReportShown;

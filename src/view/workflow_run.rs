@@ -66,7 +66,7 @@ pub(super) fn item_run(item: &str, outcome: &RunOutcome, set: &TaskSet) -> Workf
 }
 
 /// How a run ended, in a few words.
-fn ended(run: &WorkflowItemRun) -> String {
+pub(super) fn ended(run: &WorkflowItemRun) -> String {
     if let Some(crash) = &run.crash {
         return format!("crashed: {}", crash.reason);
     }

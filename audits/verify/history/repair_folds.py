@@ -151,7 +151,7 @@ class RepairRun:
                 and len(self.candidates[digest].executions) >= self.executions()]
 
     def is_known(self):
-        return bool(self.end and self.truth and not self.unworthed())
+        return bool(self.end) and not self.unworthed()
 
     def mean_worth(self, digest):
         of = self.candidates.get(digest)
@@ -183,7 +183,7 @@ def take(state, entry, data):
     if kind == "wf.run_started":
         templates = dict(state.library)
         update = state.updates.get(data.get("update"))
-        if update:
+        if update and update.data["target"] == "library":
             templates.setdefault(update.data["new_digest"], update.data["document"])
         state.repairs.setdefault(data["run"], RepairRun(entry, data, templates))
     elif kind == "meta.triggered":

@@ -6,7 +6,7 @@ from formats.limits import ONE
 from rules.betting import log_mean_exp
 from rules.repair_workflows import FORMS, labelled, read
 
-CASES_MIN, FRACTIONS, EPSILON, LEAST_GAIN, NEAR = 5, 20, 1e-9, 0.05, 1e-9
+CASES_MIN, FRACTIONS, LEAST_GAIN, NEAR = 5, 20, 50_000, 1e-9
 LABELS = {"library": "clover/wf-ir/v1", "meta": "clover/wf-meta/v1", "program": "clover/wf-ir/v1",
           "verifier": "clover/wf-verifier/v1"}
 DIGESTS = {"meta": "meta_digest", "program": "program_digest", "verifier": "verifier_digest"}
@@ -77,7 +77,8 @@ def started_problem(state, e):
     if data["cell"]["outer"] != bool(learnt):
         return "a cell with the outer loop exactly where an update is in it", str(data["cell"]["outer"]).lower()
     for digest in data["templates"]:
-        if digest not in state.library and not (update and update.data["new_digest"] == digest):
+        brings = is_new and update.data["target"] == "library" and update.data["new_digest"] == digest
+        if digest not in state.library and not brings:
             return "templates of the library", digest
     return trial_problem(state, e, update, is_new) if update else None
 
@@ -86,12 +87,6 @@ def trial_problem(state, e, update, is_new):
     data, said = e.data, update.data
     if update.experiment != e.experiment:
         return "the experiment of %s" % said["update"], str(e.experiment)
-    cases = [case for name in said["triggers"] if name in state.triggers for case in state.triggers[name]["cases"]]
-    runs = [state.repairs[case["run"]] for case in cases if case["run"] in state.repairs]
-    known = {item["input"] for run in runs for item in run.data["items"]}
-    for item in data["items"]:
-        if item["input"] in known:
-            return "tasks that %s was not made from" % said["update"], item["id"]
     wanted = said["new_digest"] if is_new else said["parent_digest"]
     if said["target"] == "library":
         has = (said["new_digest"] in data["templates"]) == is_new
@@ -104,6 +99,8 @@ def triggered_problem(state, e):
     data, looked = e.data, looked_at(state, e.experiment)
     if len(data["cases"]) < CASES_MIN:
         return "at least %d cases" % CASES_MIN, str(len(data["cases"]))
+    if not 1 <= data["useful_micro"] <= ONE:
+        return "a utility above 0 and at most 1", str(data["useful_micro"])
     if data["looked"] != len(looked):
         return "%d runs that were looked at" % len(looked), str(data["looked"])
     before = None
@@ -130,6 +127,11 @@ def updated_problem(state, e):
         return "a change", "none"
     if not data["triggers"] or any(name not in state.triggers for name in data["triggers"]):
         return "triggers on record", " ".join(data["triggers"]) or "none"
+    if not 1 <= data["useful_micro"] <= ONE:
+        return "a utility above 0 and at most 1", str(data["useful_micro"])
+    useful = [state.triggers[name]["useful_micro"] for name in data["triggers"]]
+    if any(one != data["useful_micro"] for one in useful):
+        return "%d as useful, as in its triggers" % useful[0], str(data["useful_micro"])
     if any(one.data["new_digest"] == data["new_digest"] for one in state.updates.values()):
         return "a document that no update brought before", data["new_digest"]
     if not 1 <= data["alpha_micro"] <= 50_000:
@@ -149,12 +151,12 @@ def gamma_of(run):
     groups = []
     for turn in run.turns:
         both = [run.candidates[digest] for digest in turn["kept"] + turn["dropped"] if digest in run.candidates]
-        known = [(of.score() / 1e6, sum(of.worth) // len(of.worth) / 1e6) for of in both
+        known = [(of.score(), sum(of.worth) // len(of.worth)) for of in both
                  if of.worth and of.score() is not None]
         pairs = []
         for at, (score, worth) in enumerate(known):
             for other, less in known[at + 1:]:
-                if abs(worth - less) > EPSILON:
+                if worth != less:
                     pairs.append(0.5 if score == other else float((score > other) == (worth > less)))
         if pairs:
             groups.append(math.fsum(pairs) / len(pairs))
@@ -171,7 +173,7 @@ def kappa_of(run):
                         if of.iteration == at + 2 and of.parent == parent]
             children = [child for child in children if child is not None]
             if worth is not None and children:
-                gains = sum(1 for child in children if child / 1e6 >= worth / 1e6 + LEAST_GAIN)
+                gains = sum(1 for child in children if child - worth >= LEAST_GAIN)
                 shares.append(1.0 - (len(children) - gains) / len(children))
     return math.fsum(shares) / len(shares) if shares else None
 
@@ -189,6 +191,29 @@ def gate_of(differences, margin, alpha):
     return {"log_wealth": wealth, "pairs": len(differences), "reached": reached}
 
 
+ALIKE = ("items", "terms", "context_digest", "executor", "executor_model", "optimizer", "optimizer_model")
+
+
+def alike_problem(said, new, old):
+    """Both runs of a pair are the same but for what the update changes, and nobody cut one of them short."""
+    library = said["target"] == "library"
+
+    def told(run):
+        yield from ((part, run.data[part]) for part in ALIKE)
+        yield from (("cell " + part, run.data["cell"][part]) for part in ("executor", "optimizer"))
+        yield "truth", run.truth and run.truth["truth"]["blake3"]
+        yield "templates", [of for of in run.data["templates"] if not (library and of == said["new_digest"])]
+        yield from ((part, run.data[part]) for target, part in DIGESTS.items() if target != said["target"])
+
+    for (part, one), (_, other) in zip(told(new), told(old)):
+        if one != other:
+            return "the same %s in %s and %s" % (part, new.data["run"], old.data["run"]), "another"
+    for run in (new, old):
+        if run.end["reason"] == "person":
+            return "%s ended by its record" % run.data["run"], "a person's word"
+    return None
+
+
 def validated_problem(state, e):
     data, update = e.data, state.updates.get(e.data["update"])
     if update is None:
@@ -199,11 +224,9 @@ def validated_problem(state, e):
         for name, run in ((pair["new"], new), (pair["old"], old)):
             if run is None or not run.is_known():
                 return "%s with its truth known" % name, "none"
-        same = [new.data[part] == old.data[part] for part in ("items", "terms")]
-        same += [new.data[part] == old.data[part] for target, part in DIGESTS.items() if target != said["target"]
-                 and not (said["target"] == "library" and target == "program" and new.data[part] == old.data[part])]
-        if not all(same):
-            return "the tasks and terms of %s in %s" % (pair["new"], pair["old"]), "others"
+        problem = alike_problem(said, new, old)
+        if problem:
+            return problem
         differences["success"].append(
             float(new.succeeds(said["useful_micro"])) - float(old.succeeds(said["useful_micro"])))
         for name, measure in (("gamma", gamma_of), ("kappa", kappa_of)):

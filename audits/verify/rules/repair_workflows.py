@@ -241,6 +241,42 @@ def locality(before, after, operator, step, touched):
             "steps_touched": min(steps, len(set(old) | set(new)))}
 
 
+def halved(step, name, keeps):
+    """A step that asks for the members that are kept alone, and writes them under a name of its own."""
+    half = read(encode(step))
+    schema = half["out"]["schema"]
+    if isinstance(schema.get("required"), list):
+        schema["required"] = [of for of in schema["required"] if isinstance(of, str) and keeps(of)]
+    schema["properties"] = {of: value for of, value in schema["properties"].items() if keeps(of)}
+    if not schema["properties"]:
+        raise NoPatch
+    return dict(half, writes=name)
+
+
+def split(before, args):
+    """What a split makes: two halves of a step, which merge to what it wrote, and all else as it was; NoPatch where it makes none."""
+    place = next((at for at, of in enumerate(before["steps"]) if of["id"] == args.get("step")), None)
+    second = args["second"]
+    if place is None or before["steps"][place]["kind"] != "llm" or not isinstance(second, list):
+        raise NoPatch
+    step = before["steps"][place]
+    writes = step["writes"]
+    halves = [halved(step, writes + "_a", lambda of: of not in second),
+              dict(halved(step, writes + "_b", lambda of: of in second), id=step["id"] + "_b")]
+    merge = {"id": step["id"] + "_m", "kind": "map", "fn": "merge",
+             "args": {"paths": [half["writes"] for half in halves]}, "writes": writes}
+    if len(halves[1]["out"]["schema"]["properties"]) != len(second):
+        raise NoPatch
+    return dict(before, steps=before["steps"][:place] + halves + [merge] + before["steps"][place + 1:])
+
+
+def is_split(before, after, args):
+    try:
+        return encode(split(before, args)) == encode(after)
+    except (NoPatch, AttributeError, KeyError, TypeError, Refused):
+        return False
+
+
 def is_edit(edit):
     return isinstance(edit, dict) and set(edit) == {"operator", "args"} and isinstance(edit["args"], dict)
 
@@ -265,6 +301,8 @@ def edit_problem(parent, data, bounds, operators):
         return "a patch that applies to its parent", "another"
     if encode(made) != data["ir"]:
         return "what its patch makes of its parent", "another workflow"
+    if data["operator"] == "split_step" and not is_split(before, after, edit["args"]):
+        return "two halves of a step, merged, and nothing else", "another workflow"
     step = edit["args"].get("step", edit["args"].get("after"))
     again = locality(before, after, data["operator"], step, touched)
     for part in sorted(again):

@@ -11,7 +11,7 @@ from rules.repair_workflows import labelled, read
 
 RANGES = {"beam": (1, 32), "proposals": (1, 16), "iterations": (1, 50), "reruns": (0, 8), "stagnation": (1, 50),
           "theta_micro": (0, ONE), "least_gain_micro": (0, ONE)}
-TEMPLATES = ("templates/1", "templates-weak/1")
+TEMPLATES = {"templates/1": "strong", "templates-weak/1": "weak"}
 LEARNING = {
     "meta.triggered": repair_learning.triggered_problem, "meta.updated": repair_learning.updated_problem,
     "meta.validated": repair_learning.validated_problem, "lib.template_added": repair_learning.template_problem}
@@ -60,6 +60,8 @@ def started_problem(state, e):
             return "%s from %d to %d" % (name, least, most), str(terms[name])
     if not 1 <= terms["budget"]["calls"] <= 10_000_000:
         return "calls from 1 to 10000000", str(terms["budget"]["calls"])
+    if data["executor"] == "endpoint":
+        return "the simulator or recorded answers", data["executor"]
     for name, label in (("program", "clover/wf-ir/v1"), ("context", "clover/wf-context/v1"),
                         ("meta", "clover/wf-meta/v1"), ("verifier", "clover/wf-verifier/v1")):
         digest = labelled(label, data[name])
@@ -68,23 +70,26 @@ def started_problem(state, e):
         problem = repair_workflows.FORMS[name](read(data[name]))
         if problem:
             return "%s as canonical JSON: %s" % (name, problem), "another form"
-    seen = set()
+    ids, inputs = set(), set()
     for item in data["items"]:
-        if item["id"] in seen or item["input"] in seen:
+        if item["id"] in ids or item["input"] in inputs:
             return "each item once", item["id"]
-        seen.update((item["id"], item["input"]))
+        ids.add(item["id"])
+        inputs.add(item["input"])
         if item["input"] in state.opened_inputs:
             return "items whose truth is not opened", item["id"]
     return documents_problem(data)
 
 
 def documents_problem(data):
-    only = read(data["meta"]).get("operators") == ["edit_prompt"]
+    only = all(of == "edit_prompt" for of in read(data["meta"])["operators"])
     if (data["cell"]["edits"] == "prompt") != only:
         return "a cell of prompts exactly where the meta prompt allows nothing else", data["cell"]["edits"]
     first = (data["optimizer_model"].split() or [""])[0]
     if (first in TEMPLATES) != (data["optimizer"] == "templates"):
         return "the name of the built-in optimizer exactly where it proposes", data["optimizer_model"]
+    if first in TEMPLATES and TEMPLATES[first] != data["cell"]["optimizer"]:
+        return "the name of the weak optimizer exactly where the weak one proposes", data["optimizer_model"]
     return None
 
 

@@ -25,6 +25,7 @@ use crate::view::repair as views;
 use crate::view::repair_candidate as candidates;
 use crate::view::repair_measures as measured;
 use crate::workflow::wf::course;
+use crate::workflow::wf::measure;
 use crate::workflow::wf::measures;
 
 const SHOW: &str = "clover repair show --help";
@@ -42,6 +43,12 @@ pub(super) enum Verb {
         after_help = "Exit 130: somebody stopped it.\n\nExample:\n  clover repair run shop-1"
     )]
     Run(RepairRunArgs),
+    /// Try pairs of edits after a run: of a blamed step, and of a drawn one; beta needs them
+    #[command(
+        after_help = "Before what is right is opened: then it is too late.\n\n\
+                      Example:\n  clover repair pair shop-1 --pairs 3"
+    )]
+    Pair(RepairPairArgs),
     /// Every run, and what is due in each
     #[command(after_help = "Example:\n  clover repair status")]
     Status,
@@ -65,6 +72,15 @@ pub(super) enum Verb {
 pub(super) struct RepairRunArgs {
     /// The run
     pub run: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RepairPairArgs {
+    /// The run
+    pub run: String,
+    /// Most pairs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub pairs: u64,
 }
 
 #[derive(Debug, clap::Args)]
@@ -97,10 +113,10 @@ pub(super) struct MeasureArgs {
     #[arg(long, value_name = "WORTH", default_value_t = 0.9)]
     pub useful: f64,
     /// Utilities so close are no pair
-    #[arg(long, value_name = "GAP", default_value_t = 0.001)]
+    #[arg(long, value_name = "GAP", default_value_t = measure::EPSILON)]
     pub epsilon: f64,
     /// Least gain of a proposal that counts
-    #[arg(long, value_name = "GAIN", default_value_t = 0.01)]
+    #[arg(long, value_name = "GAIN", default_value_t = measure::LEAST_GAIN)]
     pub gain: f64,
     /// Level of the intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
@@ -114,6 +130,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Open(args) => open::open(ctx, args),
         Verb::Run(args) => go(ctx, args),
+        Verb::Pair(args) => {
+            let mut bench = bench(ctx, &args.run)?;
+            let ports = &mut ctx.ports().with_interrupts()?;
+            let pause = bench.pair(ports, args.pairs)?;
+            paused(&bench, pause)
+        }
         Verb::Status => {
             let (_, ledger, at) = home::view(ctx)?;
             Ok(views::list(at.state(&ledger)))
@@ -133,9 +155,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-fn run_id(text: &str) -> Result<RunId, CliError> {
+pub(super) fn run_id(text: &str) -> Result<RunId, CliError> {
     text.parse()
         .map_err(|error| CliError::usage(format!("run {text:?}: {error}"), "clover repair status"))
+}
+
+/// Refuses a number that is no share.
+pub(super) fn check_share(name: &str, value: f64, help: &'static str) -> Result<(), CliError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    let message = format!("{name}: expected a number from 0 to 1, found {value}");
+    Err(CliError::usage(message, help))
 }
 
 fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<RepairBench, CliError> {
@@ -153,7 +184,11 @@ fn go(ctx: &mut Ctx<'_>, args: &RepairRunArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
     let ports = &mut ctx.ports().with_interrupts()?;
     let pause = bench.go(ports)?;
-    let mut view = shown(&bench)?;
+    paused(&bench, pause)
+}
+
+fn paused(bench: &RepairBench, pause: RepairPause) -> Result<View, CliError> {
+    let mut view = shown(bench)?;
     if pause == RepairPause::Cut {
         view.exit = Exit::Interrupted;
     }
@@ -190,7 +225,8 @@ fn candidate(run: &WfRun, text: &str) -> Result<Digest, CliError> {
 fn show(ctx: &mut Ctx<'_>, args: &RepairShowArgs) -> Result<View, CliError> {
     let id = run_id(&args.run)?;
     let (_, ledger, at) = home::view(ctx)?;
-    let run = found(at.state(&ledger), &id).map_err(SessionError::from)?;
+    let state = at.state(&ledger);
+    let run = found(state, &id).map_err(SessionError::from)?;
     let Some(wanted) = &args.candidate else {
         return Ok(views::run(run));
     };
@@ -200,7 +236,7 @@ fn show(ctx: &mut Ctx<'_>, args: &RepairShowArgs) -> Result<View, CliError> {
     if let Some(item) = &args.item {
         let plan = plan_of(&ledger, run)?;
         let at = plan.set.items.iter().position(|of| of.id == *item);
-        let all = outcomes_of(&ledger, run, &plan, &|of| *of == wanted)?;
+        let all = outcomes_of((&ledger, state.size), run, &plan, &|of| *of == wanted)?;
         let outcome = at.and_then(|at| all.get(&wanted)?.get(at)?.first());
         let (Some(at), Some(outcome)) = (at, outcome) else {
             let message = format!("run {id} has no execution of it on item {item:?}");
@@ -231,9 +267,19 @@ fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
         least_gain: args.gain,
         level: args.level,
     };
-    let runs = measures::scored(state, &experiment, args.family.as_deref());
+    let within = [
+        ("--useful", args.useful),
+        ("--epsilon", args.epsilon),
+        ("--gain", args.gain),
+    ];
+    for (name, value) in within {
+        check_share(name, value, "clover repair measure --help")?;
+    }
+    let family = args.family.as_deref();
+    let runs = measures::scored(state, &experiment, family);
+    let unscored = measures::unscored(state, &experiment, family);
     let found = measures::of(&runs, terms);
     let found = found
         .map_err(|error| CliError::usage(format!("{error}"), "clover repair measure --help"))?;
-    Ok(measured::measured(&experiment, &found, terms))
+    Ok(measured::measured(&experiment, (&found, unscored), terms))
 }

@@ -25,6 +25,7 @@ use crate::flow::task::TaskSet;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::num::Count;
+use crate::num::INTEGER_MAX;
 use crate::num::Micro;
 use crate::session::SessionError;
 use crate::session::ports::KeyNeed;
@@ -115,39 +116,51 @@ fn terms(args: &RepairOpenArgs) -> Result<WfTerms, CliError> {
         theta_micro: micro(900_000),
     };
     for text in &args.set {
-        let said = text
-            .split_once('=')
-            .map(|(name, value)| (name, value.parse::<u64>()));
-        let Some((name, Ok(value))) = said else {
-            let message = format!("--set {text:?}: expected NAME=NUMBER");
-            return Err(CliError::usage(message, HELP));
+        let wrong = |expected: String| {
+            CliError::usage(format!("--set {text:?}: expected {expected}"), HELP)
         };
-        let millionths = micro(i64::try_from(value).unwrap_or(Micro::MAX));
-        match name {
-            "beam" => terms.beam = count(value),
-            "calls" => terms.budget.calls = count(value),
-            "chars" => terms.edits.prompt_chars = count(value),
-            "iterations" => terms.iterations = count(value),
-            "least_gain_micro" => terms.least_gain_micro = millionths,
-            "new_calls" => terms.edits.new_llm_calls = count(value),
-            "nodes" => terms.edits.ast_nodes = count(value),
-            "proposals" => terms.proposals = count(value),
-            "reruns" => terms.reruns = count(value),
-            "stagnation" => terms.stagnation = count(value),
-            "steps" => terms.edits.steps_touched = count(value),
-            "theta_micro" => terms.theta_micro = millionths,
-            "tokens" => terms.budget.tokens = count(value),
-            "usd_micro" => terms.budget.usd_micro = count(value),
-            _ => {
-                let message = format!(
-                    "--set {text:?}: expected beam, calls, chars, iterations, least_gain_micro, new_calls, nodes, \
-                     proposals, reruns, stagnation, steps, theta_micro, tokens or usd_micro"
-                );
-                return Err(CliError::usage(message, HELP));
-            }
-        }
+        let said = text.split_once('=');
+        let (name, value) = said.ok_or_else(|| wrong("NAME=NUMBER".to_owned()))?;
+        set(&mut terms, name, value).map_err(wrong)?;
     }
     Ok(terms)
+}
+
+/// Sets a term; else what is expected.
+fn set(terms: &mut WfTerms, name: &str, value: &str) -> Result<(), String> {
+    let whole = || {
+        let found = value.parse().ok().and_then(Count::new);
+        let expected = || format!("NAME=NUMBER, a whole number from 0 to {INTEGER_MAX}");
+        found.ok_or_else(expected)
+    };
+    let share = || {
+        let found = value.parse().ok();
+        let found = found.filter(|found| (0..=1_000_000).contains(found));
+        let expected = || "NAME=NUMBER, millionths from 0 to 1000000".to_owned();
+        found.and_then(Micro::new).ok_or_else(expected)
+    };
+    match name {
+        "beam" => terms.beam = whole()?,
+        "calls" => terms.budget.calls = whole()?,
+        "chars" => terms.edits.prompt_chars = whole()?,
+        "iterations" => terms.iterations = whole()?,
+        "least_gain_micro" => terms.least_gain_micro = share()?,
+        "new_calls" => terms.edits.new_llm_calls = whole()?,
+        "nodes" => terms.edits.ast_nodes = whole()?,
+        "proposals" => terms.proposals = whole()?,
+        "reruns" => terms.reruns = whole()?,
+        "stagnation" => terms.stagnation = whole()?,
+        "steps" => terms.edits.steps_touched = whole()?,
+        "theta_micro" => terms.theta_micro = share()?,
+        "tokens" => terms.budget.tokens = whole()?,
+        "usd_micro" => terms.budget.usd_micro = whole()?,
+        _ => {
+            let all = "beam, calls, chars, iterations, least_gain_micro, new_calls, nodes, proposals, reruns, stagnation, \
+                       steps, theta_micro, tokens or usd_micro";
+            return Err(all.to_owned());
+        }
+    }
+    Ok(())
 }
 
 fn cell(args: &RepairOpenArgs, meta: &MetaPrompt) -> WfCell {
@@ -190,10 +203,9 @@ fn executor(ctx: &mut Ctx<'_>, args: &RepairOpenArgs) -> Result<RequestedExecuto
         let message = format!("expected sim=SEED or table=FILE, found {:?}", args.executor);
         CliError::usage(message, HELP)
     })?;
-    let lines = workflow::lines(ctx, Path::new(file))?;
-    let lines = lines.into_iter().map(|(_, line)| format!("{line}\n"));
+    let (_, lines) = workflow::recorded(ctx, Path::new(file), HELP)?;
     Ok(RequestedExecutor::Table(
-        lines.collect(),
+        lines,
         "recorded answers".to_owned(),
     ))
 }

@@ -9,7 +9,10 @@ impl From<RepairError> for CliError {
         let message = error.to_string();
         match error {
             RepairError::Course(_) => Self::integrity("damaged", message, "clover verify"),
-            RepairError::Ended(run) | RepairError::NoTruth(run) => {
+            RepairError::Ended(run)
+            | RepairError::NoPair(run)
+            | RepairError::NoTruth(run)
+            | RepairError::Opened(run) => {
                 Self::refused(message, format!("clover repair show {}", shell::word(&run)))
             }
             RepairError::Executor(_) => Self::input(message, "clover repair open --help"),

@@ -14,6 +14,7 @@ use crate::cli::home;
 use crate::cli::home::AsOf;
 use crate::cli::input;
 use crate::cli::record;
+use crate::cli::repair;
 use crate::cli::report::Rendering;
 use crate::cli::report::answered;
 use crate::cli::report::given;
@@ -44,6 +45,7 @@ use crate::view::report::expiry;
 use crate::view::report::expiry::ExpiryScope;
 use crate::view::report::gate;
 use crate::view::report::made::ReportSource;
+use crate::view::report::repair as repaired;
 use crate::view::report::retention;
 use crate::view::report::samples::DRAWN;
 use crate::view::report::samples::DRAWN_MAX;
@@ -96,6 +98,18 @@ pub(in crate::cli) struct ReportGateArgs {
     /// The gate: its manifest's name
     #[arg(value_name = "ID")]
     pub id: String,
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ReportRepairArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Least worth of a workflow that is of use, 0 to 1
+    #[arg(long, value_name = "WORTH", default_value_t = 0.9)]
+    pub useful: f64,
     #[command(flatten)]
     pub out: OutArgs,
 }
@@ -298,6 +312,16 @@ pub(super) fn of_descent(ctx: &mut Ctx<'_>, args: &ReportSgdArgs) -> Result<View
     let source = whole(ctx, &ledger, &at);
     let document = descent::document(&source, &id)?;
     let command = format!("clover report sgd {}", shell::word(&id));
+    answer(ctx, (&document, &args.out), &command, None)
+}
+
+pub(super) fn of_repair(ctx: &mut Ctx<'_>, args: &ReportRepairArgs) -> Result<View, CliError> {
+    let id = repair::run_id(&args.run)?;
+    repair::check_share("--useful", args.useful, "clover report repair --help")?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let source = whole(ctx, &ledger, &at);
+    let document = repaired::document(&source, &id, args.useful)?;
+    let command = format!("clover report repair {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
 }
 

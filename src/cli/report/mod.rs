@@ -16,6 +16,7 @@ use crate::cli::report::documents::ReportChangeArgs;
 use crate::cli::report::documents::ReportErasureArgs;
 use crate::cli::report::documents::ReportExpiryArgs;
 use crate::cli::report::documents::ReportGateArgs;
+use crate::cli::report::documents::ReportRepairArgs;
 use crate::cli::report::documents::ReportSgdArgs;
 use crate::cli::report::documents::ReportTrailArgs;
 use crate::cli::report::documents::SampledArgs;
@@ -111,6 +112,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover report pccp --experiment arena -o pccp.html"
     )]
     Pccp(EvidenceArgs),
+    /// One run that repaired a workflow: candidates, changes, steps, and how far to believe it
+    #[command(after_help = "Example:\n  clover report repair shop-1 -o shop-1.html")]
+    Repair(ReportRepairArgs),
     /// What is kept and for how long, what was erased, and what is due
     #[command(after_help = "Example:\n  clover report retention -o retention.html")]
     Retention(EvidenceArgs),
@@ -215,6 +219,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Expiry(args) => documents::of_expiry(ctx, args),
         Verb::Gate(args) => documents::of_gate(ctx, args),
         Verb::Part11(args) => documents::of_evidence(ctx, ReportKind::Part11, args),
+        Verb::Repair(args) => documents::of_repair(ctx, args),
         Verb::Retention(args) => documents::of_evidence(ctx, ReportKind::Retention, args),
         Verb::Sgd(args) => documents::of_descent(ctx, args),
         Verb::Soc2(args) => documents::of_samples(ctx, ReportKind::Soc2, args),

@@ -251,6 +251,15 @@ pub struct WfUsage {
     pub usd_micro: Count,
 }
 
+impl WfUsage {
+    /// Tokens that were sent and that came back.
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in
+            .value()
+            .saturating_add(self.tokens_out.value())
+    }
+}
+
 /// How much of a workflow a change touches, or may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

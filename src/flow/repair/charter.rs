@@ -142,14 +142,7 @@ impl Verifier {
                 .word(FILTERS, "crashes or crashes_and_hard")?,
             held_share: share("held_share")?,
         };
-        let mut rules: Vec<ContextRule> = Vec::new();
-        for spot in fields.need("rules")?.list(RULES_MAX)? {
-            let rule = ContextRule::decode(&spot)?;
-            if rules.iter().any(|of| of.id == rule.id) {
-                return Err(spot.fault(FaultKind::Twice(rule.id)));
-            }
-            rules.push(rule);
-        }
+        let rules = ContextRule::list(&fields.need("rules")?)?;
         Ok(Self { settings, rules })
     }
 

@@ -50,7 +50,8 @@ fn found<'a>(
     }
 }
 
-fn of_blame(workflow: &Workflow, rules: &[ContextRule], blame: &Blame) -> Option<Edit> {
+/// The first edit for one blame; `None` where its rule, or its step as one that asks a model, is not there.
+pub fn of_blame(workflow: &Workflow, rules: &[ContextRule], blame: &Blame) -> Option<Edit> {
     let (rule, llm, _) = found(workflow, rules, blame)?;
     match blame.kind {
         BlameKind::Prompt => Some(Edit::EditPrompt {

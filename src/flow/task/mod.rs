@@ -126,14 +126,7 @@ impl TaskSet {
         root.member("task_set")?
             .word(&[(LANGUAGE, ())], "the language \"wf-tasks/1\"")?;
         let fields = root.fields(&["task_set", "family", "rules", "weights"])?;
-        let mut rules: Vec<ContextRule> = Vec::new();
-        for spot in fields.need("rules")?.list(RULES_MAX)? {
-            let rule = ContextRule::decode(&spot)?;
-            if rules.iter().any(|of| of.id == rule.id) {
-                return Err(spot.fault(FaultKind::Twice(rule.id)));
-            }
-            rules.push(rule);
-        }
+        let rules = ContextRule::list(&fields.need("rules")?)?;
         let mut weights = BTreeMap::new();
         if let Some(spot) = fields.get("weights") {
             for (name, spot) in spot.members()? {
@@ -184,6 +177,19 @@ fn weight(spot: &Spot<'_>) -> Result<Number, Fault> {
 }
 
 impl ContextRule {
+    /// Reads a list of rules; no two have one id.
+    pub(crate) fn list(spot: &Spot<'_>) -> Result<Vec<Self>, Fault> {
+        let mut rules: Vec<Self> = Vec::new();
+        for spot in spot.list(RULES_MAX)? {
+            let rule = Self::decode(&spot)?;
+            if rules.iter().any(|of| of.id == rule.id) {
+                return Err(spot.fault(FaultKind::Twice(rule.id)));
+            }
+            rules.push(rule);
+        }
+        Ok(rules)
+    }
+
     pub(crate) fn decode(spot: &Spot<'_>) -> Result<Self, Fault> {
         let fields = spot.fields(&["id", "text", "hard", "weight", "check"])?;
         let check = fields.need("check")?;

@@ -103,22 +103,25 @@ impl WfRun {
 
     /// Whether nothing may be begun any more.
     pub fn is_spent(&self) -> bool {
-        let (spent, budget) = (&self.spent, &self.said.terms.budget);
-        let tokens = spent.tokens_in.value() + spent.tokens_out.value();
+        self.is_spent_with(WfUsage::default())
+    }
+
+    /// Whether nothing may be begun any more once this is spent too.
+    pub fn is_spent_with(&self, more: WfUsage) -> bool {
+        let (spent, budget) = (plus(self.spent, more), &self.said.terms.budget);
         spent.calls >= budget.calls
-            || tokens >= budget.tokens.value()
+            || spent.tokens() >= budget.tokens.value()
             || spent.usd_micro > budget.usd_micro
     }
 
     fn rank(&self, id: &Digest) -> Rank {
         let of = &self.candidates[id];
         let cost = of.cost();
-        let tokens = cost.tokens_in.value() + cost.tokens_out.value();
         let calls = cost.calls.value();
         (
             Reverse(of.score()),
             cost.usd_micro.value(),
-            tokens,
+            cost.tokens(),
             calls,
             *id,
         )
@@ -204,20 +207,20 @@ impl WfRun {
         let new = self.candidates.values();
         let new: Vec<_> = new.filter(|of| of.iteration == turn + 1).collect();
         let sum = |part: fn(&WfLocality) -> u64| {
-            count(new.iter().map(|of| part(&of.locality)).sum::<u64>())
+            let all = new.iter().map(|of| part(&of.locality));
+            count(all.fold(0, u64::saturating_add))
         };
         let rejected = self.rejected.iter();
         let rejected = rejected.filter(|of| of.iteration.value() == turn).count();
         let (spent, budget) = (&self.spent, &self.said.terms.budget);
         let left = |budget: Count, spent: u64| count(budget.value().saturating_sub(spent));
-        let tokens = spent.tokens_in.value() + spent.tokens_out.value();
         WfIterationClosed {
             added: count(new.len() as u64),
             best_micro: self.progress().0.and_then(Micro::new),
             iteration: count(turn),
             left: WfBudget {
                 calls: left(budget.calls, spent.calls.value()),
-                tokens: left(budget.tokens, tokens),
+                tokens: left(budget.tokens, spent.tokens()),
                 usd_micro: left(budget.usd_micro, spent.usd_micro.value()),
             },
             locality: WfLocality {

@@ -88,10 +88,9 @@ fn by_item<'c>(run: &WfRun, of: &'c WfCandidate) -> Vec<&'c [WfExecution]> {
     of.executions.chunks(each.max(1)).collect()
 }
 
-/// The evidence that feedback on a candidate rests on: its traces, in order.
-pub fn evidence(of: &WfCandidate) -> Digest {
-    let traces: Vec<Digest> = of.executions.iter().map(|of| of.trace).collect();
-    canon::digest(EVIDENCE_LABEL, &traces)
+/// The digest of the traces that feedback rests on, in the order of item and rerun.
+pub fn evidence(traces: impl Iterator<Item = Digest>) -> Digest {
+    canon::digest(EVIDENCE_LABEL, &traces.collect::<Vec<_>>())
 }
 
 /// What a score is made of, from flags and executions.
@@ -118,10 +117,9 @@ fn parts(
             } else {
                 kept * i128::from(ONE) / all.max(1)
             };
-            satisfied += u64::try_from(share).unwrap_or(0);
+            satisfied = satisfied.saturating_add(u64::try_from(share).unwrap_or(0));
         }
-        let tokens = first.cost.tokens_in.value() + first.cost.tokens_out.value();
-        let spent = u128::from(tokens) * u128::from(ONE);
+        let spent = u128::from(first.cost.tokens()) * u128::from(ONE);
         let spent = spent / u128::from(verifier.cost_reference.max(1));
         cost += u64::try_from(spent).unwrap_or(u64::MAX).min(ONE);
         reruns += executions.len() - 1;
@@ -129,7 +127,8 @@ fn parts(
         same += again.filter(|of| of.output == first.output).count();
     }
     let count = (items.len() as u64).max(1);
-    let critic: i64 = said.critic.iter().map(|of| of.value()).sum();
+    let critic = said.critic.iter();
+    let critic = critic.fold(0_i64, |sum, of| sum.saturating_add(of.value()));
     let critic = u64::try_from(critic).unwrap_or(0);
     Ok(WfParts {
         cost_micro: micro(cost / count),
@@ -241,7 +240,7 @@ pub(super) fn check_feedback(run: &WfRun, said: &WfFeedbackGiven) -> RuleAnswer 
     );
     let of = run.candidates.get(&said.candidate);
     let of = of.required("a candidate of the run")?;
-    let again = evidence(of);
+    let again = evidence(of.executions.iter().map(|of| of.trace));
     let expected = format!("the digest of its traces, {again}");
     ensure!(said.evidence == again, expected, said.evidence.to_string());
     let verifier: Verifier = read("a verifier", run.said.verifier.as_str())?;

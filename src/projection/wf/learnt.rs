@@ -20,6 +20,7 @@ use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
+use clover_num::Micro;
 
 use super::MetaUpdate;
 use super::WfRun;
@@ -34,15 +35,18 @@ use super::rules::same;
 const CASES_MIN: usize = 5;
 
 impl WfRun {
-    /// Whether it has ended and every candidate that was executed has its worth.
+    /// Whether it has ended and every candidate that was executed has its worth. One that executed none on all items has failed,
+    /// and counts as that.
     pub fn is_known(&self) -> bool {
-        self.end.is_some() && self.truth.is_some() && self.unworthed().is_empty()
+        self.end.is_some() && self.unworthed().is_empty()
     }
 
     /// Mean worth of a candidate over the items, in millionths, rounded down.
     pub fn worth(&self, candidate: &Digest) -> Option<i64> {
         let all = self.candidates.get(candidate)?.utilities.as_ref()?;
-        let sum: i64 = all.iter().map(|of| of.value()).sum();
+        let sum = all
+            .iter()
+            .fold(0_i64, |sum, of| sum.saturating_add(of.value()));
         let count = i64::try_from(all.len()).ok()?;
         Some(sum / count.max(1))
     }
@@ -63,15 +67,18 @@ impl WfRun {
     }
 }
 
+impl MetaUpdate {
+    /// Whether a run on which it is tried begins from a template that it would add.
+    pub(super) fn brings(&self, template: &Digest) -> bool {
+        self.said.target == MetaTarget::Library && self.said.new_digest == *template
+    }
+}
+
 /// The value at three quarters of a sorted list, by nearest rank.
 fn upper_quartile(mut all: Vec<u64>) -> Option<u64> {
     all.sort_unstable();
     let rank = (all.len() * 3).div_ceil(4);
     all.get(rank.checked_sub(1)?).copied()
-}
-
-fn tokens(run: &WfRun) -> u64 {
-    run.spent.tokens_in.value() + run.spent.tokens_out.value()
 }
 
 impl WfRuns {
@@ -108,9 +115,9 @@ impl WfRuns {
                 let all = self.looked_at(&run.experiment);
                 let all: Vec<&WfRun> = all.filter(|of| of.succeeds(useful) == Some(true)).collect();
                 let turns = all.iter().map(|of| of.turns.len() as u64).collect();
-                let cost = all.iter().map(|of| tokens(of)).collect();
+                let cost = all.iter().map(|of| of.spent.tokens()).collect();
                 let is_long = upper_quartile(turns).is_some_and(|of| run.turns.len() as u64 > of);
-                let is_dear = upper_quartile(cost).is_some_and(|of| tokens(run) > of);
+                let is_dear = upper_quartile(cost).is_some_and(|of| run.spent.tokens() > of);
                 won && (is_long || is_dear)
             }
         })
@@ -123,16 +130,6 @@ impl WfRuns {
             let mut pair = pair.filter(|of| of.new == *run || of.old == *run);
             pair.next().map(|of| (update, of.new == *run))
         })
-    }
-
-    /// Inputs of the runs that call for an update.
-    fn learnt_from(&self, update: &MetaUpdated) -> BTreeSet<Digest> {
-        let triggers = update.triggers.iter();
-        let triggers = triggers.filter_map(|name| self.triggers.get(name));
-        let cases = triggers.flat_map(|of| &of.cases);
-        let runs = cases.filter_map(|case| self.by_id.get(&case.run));
-        let items = runs.flat_map(|run| &run.said.items);
-        items.map(|item| item.input).collect()
     }
 }
 
@@ -186,7 +183,7 @@ pub(super) fn check_started(
     );
     for template in &said.templates {
         let is_known = runs.library.contains_key(template)
-            || trial.is_some_and(|(of, _)| of.said.new_digest == *template);
+            || trial.is_some_and(|(of, is_new)| is_new && of.brings(template));
         ensure!(is_known, "templates of the library", template.to_string());
     }
     let Some((update, is_new)) = trial else {
@@ -195,12 +192,7 @@ pub(super) fn check_started(
     let expected = format!("the experiment of {}", update.said.update);
     let is_own = update.experiment == *experiment;
     ensure!(is_own, expected, experiment.to_string());
-    let learnt = runs.learnt_from(&update.said);
-    for item in &said.items {
-        let is_apart = !learnt.contains(&item.input);
-        let expected = format!("tasks that {} was not made from", update.said.update);
-        ensure!(is_apart, expected, item.id.as_str());
-    }
+    // Its tasks are none of those that it was made from: the truth of these is opened.
     check_arm(update, is_new, said)
 }
 
@@ -225,6 +217,13 @@ fn check_arm(update: &MetaUpdate, is_new: bool, said: &WfRunStarted) -> RuleAnsw
     Ok(())
 }
 
+/// Where every workflow is of use, or none, success says nothing.
+fn check_useful(of: Micro) -> RuleAnswer {
+    let is_share = (1..=1_000_000).contains(&of.value());
+    ensure!(is_share, "a utility above 0 and at most 1", of.to_string());
+    Ok(())
+}
+
 pub(super) fn check_triggered(
     runs: &WfRuns,
     event: &ProposedEvent<'_>,
@@ -235,6 +234,7 @@ pub(super) fn check_triggered(
     let expected = format!("at least {CASES_MIN} cases");
     let count = said.cases.len();
     ensure!(count >= CASES_MIN, expected, count.to_string());
+    check_useful(said.useful_micro)?;
     let looked = runs.looked_at(experiment).count() as u64;
     let expected = format!("{looked} runs that were looked at");
     let found = said.looked.value();
@@ -282,9 +282,13 @@ pub(super) fn check_updated(
     let is_change = said.new_digest != said.parent_digest;
     ensure!(is_change, "a change", "none");
     ensure!(!said.triggers.is_empty(), "a trigger", "none");
+    check_useful(said.useful_micro)?;
     for name in &said.triggers {
         let known = runs.triggers.get(name);
-        known.required(&format!("meta.triggered of {name}"))?;
+        let known = known.required(&format!("meta.triggered of {name}"))?;
+        let expected = format!("{} as useful, as in {name}", known.useful_micro);
+        let is_same = said.useful_micro == known.useful_micro;
+        ensure!(is_same, expected, said.useful_micro.to_string());
     }
     let mut known = runs.updates.values();
     let is_new = !known.any(|of| of.said.new_digest == said.new_digest);
@@ -311,6 +315,56 @@ pub(super) fn check_updated(
     Ok(())
 }
 
+/// Both runs of a pair are the same but for what the update changes, and nobody cut one of them short.
+fn check_alike(update: &MetaUpdated, (new, old): (&WfRun, &WfRun)) -> RuleAnswer {
+    let (a, b) = (&new.said, &old.said);
+    let right = |run: &WfRun| run.truth.as_ref().map(|of| of.truth.blake3);
+    let templates = |run: &WfRun| -> Vec<Digest> {
+        let is_new =
+            |of: &&Digest| update.target == MetaTarget::Library && **of == update.new_digest;
+        let all = run.said.templates.iter();
+        all.filter(|of| !is_new(of)).copied().collect()
+    };
+    let alike = [
+        ("items", a.items == b.items),
+        ("terms", a.terms == b.terms),
+        ("context", a.context_digest == b.context_digest),
+        ("executor", a.executor == b.executor),
+        ("model that answers", a.executor_model == b.executor_model),
+        (
+            "strength of the executor",
+            a.cell.executor == b.cell.executor,
+        ),
+        ("optimizer", a.optimizer == b.optimizer),
+        (
+            "model that proposes",
+            a.optimizer_model == b.optimizer_model,
+        ),
+        (
+            "strength of the optimizer",
+            a.cell.optimizer == b.cell.optimizer,
+        ),
+        ("truth", right(new) == right(old)),
+        ("templates", templates(new) == templates(old)),
+    ];
+    for (what, is_same) in alike {
+        let expected = format!("the same {what} in {} and {}", a.run, b.run);
+        ensure!(is_same, expected, "another");
+    }
+    for target in [MetaTarget::Verifier, MetaTarget::Meta, MetaTarget::Program] {
+        let is_same = target == update.target || new.digest_of(target) == old.digest_of(target);
+        let expected = format!("the same {target} in {} and {}", a.run, b.run);
+        ensure!(is_same, expected, "another");
+    }
+    for run in [new, old] {
+        let end = run.end.as_ref();
+        let is_whole = end.is_some_and(|end| end.reason != WfEnd::Person);
+        let expected = format!("{} ended by its record", run.said.run);
+        ensure!(is_whole, expected, "a person's word");
+    }
+    Ok(())
+}
+
 /// A validation reads the pairs that its update named, all of them, once their truth is known.
 pub(super) fn check_validated(runs: &WfRuns, said: &MetaValidated) -> RuleAnswer {
     let update = runs.updates.get(&said.update);
@@ -321,15 +375,7 @@ pub(super) fn check_validated(runs: &WfRuns, said: &MetaValidated) -> RuleAnswer
             run.required(&format!("{name} with its truth known"))
         };
         let (new, old) = (arm(&pair.new)?, arm(&pair.old)?);
-        let expected = format!("the tasks of {} in {}", pair.new, pair.old);
-        let is_same = new.said.items == old.said.items && new.said.terms == old.said.terms;
-        ensure!(is_same, expected, "others");
-        for target in [MetaTarget::Verifier, MetaTarget::Meta, MetaTarget::Program] {
-            let is_same =
-                target == update.said.target || new.digest_of(target) == old.digest_of(target);
-            let expected = format!("the same {target} in {} and {}", pair.new, pair.old);
-            ensure!(is_same, expected, "another");
-        }
+        check_alike(&update.said, (new, old))?;
     }
     let all = [said.success, said.gamma, said.kappa];
     let passes = all.iter().all(|of| of.reached);

@@ -243,7 +243,7 @@ impl WfRuns {
             let ir = self.library.get(template).map(|of| of.ir.clone());
             // A trial begins from what its update would bring.
             let tried = said.update.as_ref().and_then(|name| self.updates.get(name));
-            let tried = tried.filter(|of| of.said.new_digest == *template);
+            let tried = tried.filter(|of| of.brings(template));
             let ir = ir.or(tried.map(|of| of.said.document.clone()));
             if !candidates.contains_key(template) {
                 candidates.insert(*template, begun(ir));

@@ -141,6 +141,10 @@ fn check_started(state: &State, event: &ProposedEvent<'_>, said: &WfRunStarted) 
     let expected = format!("the seed that experiment and run give, {seed}");
     ensure!(said.seed == seed, expected, said.seed.to_string());
     check_terms(&said.terms)?;
+    // No rule holds the calls of a run against what an endpoint answered.
+    let is_held = said.executor != WfExecutor::Endpoint;
+    let expected = "the simulator or recorded answers";
+    ensure!(is_held, expected, said.executor.to_string());
     same(
         "the program",
         said.program_digest,

@@ -34,6 +34,11 @@ pub enum RepairError {
         /// What.
         what: &'static str,
     },
+    /// No edits can be paired.
+    #[error(
+        "run {0}: no two edits can be paired: expected a candidate that fails, with two steps that ask a model"
+    )]
+    NoPair(RunId),
     /// No run of a name.
     #[error("no run {0}")]
     NoRun(RunId),
@@ -53,6 +58,9 @@ pub enum RepairError {
         "key {0} would propose edits or give feedback, and say what is right: expected two keys"
     )]
     OneKey(KeyId),
+    /// What is right was read: nothing may follow that was chosen in its light.
+    #[error("run {0}: what is right was opened: pairs come before it")]
+    Opened(RunId),
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),

@@ -1,7 +1,8 @@
 //! Private files of a run beside its ledger: what a simulated model knows, and what is right with its salt.
 //!
-//! Neither is on record before the run has ended: the record holds a commitment. `DIR/.clover/repair/RUN/` is readable by
-//! its owner alone.
+//! Neither is on record before the run has ended: the record holds a commitment. `DIR/.clover/repair/RUN/COMMITMENT/` is
+//! readable by its owner alone. COMMITMENT is the first 16 hex digits of the commitment to what is right: a run that is opened
+//! under a name that is taken has files of its own, before the ledger says whose name it is.
 
 use std::path::PathBuf;
 
@@ -13,6 +14,9 @@ use crate::error::SessionError;
 use crate::home::Home;
 use crate::wf::RepairError;
 
+/// Digits of the commitment that name a folder.
+const DIGITS: usize = 16;
+
 /// Files of a run.
 #[derive(Clone, Debug)]
 pub struct RunFiles {
@@ -21,9 +25,10 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// Those of a run.
-    pub fn of(home: &Home, run: &RunId) -> Self {
+    /// Those of a run with a commitment to what is right.
+    pub fn of(home: &Home, run: &RunId, truth: &Digest) -> Self {
         let folder = home.folder().join("repair").join(run.as_str());
+        let folder = folder.join(&truth.to_hex()[..DIGITS]);
         let run = run.clone();
         Self { folder, run }
     }

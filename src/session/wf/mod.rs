@@ -4,6 +4,7 @@
 pub mod error;
 pub mod files;
 pub mod open;
+pub mod pair;
 pub mod running;
 pub mod score;
 
@@ -92,19 +93,18 @@ pub fn plan_of(ledger: &Ledger, run: &WfRun) -> Result<RepairPlan, SessionError>
     Ok(plan.map_err(RepairError::from)?)
 }
 
-/// What executions of a run came to, by candidate, then by item, from the answers on record.
+/// What executions of a run came to among the first `size` entries, by candidate, then by item, from the answers on record.
 ///
 /// # Errors
 /// [`RepairError::Course`] where an answer is missing, and when the log cannot be read.
 pub fn outcomes_of(
-    ledger: &Ledger,
+    (ledger, size): (&Ledger, u64),
     run: &WfRun,
     plan: &RepairPlan,
     wanted: &dyn Fn(&Digest) -> bool,
 ) -> Result<BTreeMap<Digest, Vec<Vec<RunOutcome>>>, SessionError> {
     let id = &run.said.run;
-    let head = ledger.size().saturating_sub(1);
-    let entries = LogReader::through(ledger, head).of(&run.experiment);
+    let entries = LogReader::below(ledger, size).of(&run.experiment);
     let all = entries.all::<WfExecuted>(|of| of.run == *id && wanted(&of.candidate))?;
     let mut found: BTreeMap<Digest, Vec<Vec<RunOutcome>>> = BTreeMap::new();
     for executed in all {
@@ -195,7 +195,9 @@ impl RepairBench {
         let here = self.outcomes.get(id);
         let here = here.map_or(0, |of| of.iter().map(Vec::len).sum());
         if here < all {
-            let read = outcomes_of(&self.ledger, run, &self.plan, &|of| of == id)?;
+            let read = outcomes_of((&self.ledger, self.ledger.size()), run, &self.plan, &|of| {
+                of == id
+            })?;
             self.outcomes.extend(read);
         }
         Ok(self.outcomes.get(id).map_or(&[][..], Vec::as_slice))

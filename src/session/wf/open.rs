@@ -111,6 +111,30 @@ fn items(set: &TaskSet) -> Result<Vec<WfItem>, RepairError> {
     items.collect()
 }
 
+/// Refuses items that nothing answers, and truths that no score can be made of.
+fn check_items(request: &RepairRequest) -> Result<(), RepairError> {
+    let items = &request.set.items;
+    let simulated = matches!(request.executor, RequestedExecutor::Simulator(_));
+    if let Some(item) = items.iter().find(|item| item.model.is_none())
+        && simulated
+    {
+        return Err(RepairError::Request {
+            expected: "sim in every item, for the simulator",
+            found: format!("item {:?} without it", item.id),
+        });
+    }
+    let silent = items.iter().find(|item| item.truth.is_none());
+    if let Some(item) = silent
+        && items.iter().any(|item| item.truth.is_some())
+    {
+        return Err(RepairError::Request {
+            expected: "what is right of every item, or of none",
+            found: format!("item {:?} without truth", item.id),
+        });
+    }
+    Ok(())
+}
+
 /// A run as it would be opened by these keys: the optimizer's, the verifier's. With it the lines of its inputs.
 ///
 /// # Errors
@@ -124,6 +148,7 @@ pub fn plan(
     if runs.by_id.contains_key(&request.run) {
         return Err(RepairError::Taken(request.run.clone()).into());
     }
+    check_items(request)?;
     let lines: String = request
         .set
         .items
@@ -200,7 +225,7 @@ pub fn open(
         return Err(RepairError::OneKey(*first).into());
     }
     let (said, inputs) = plan(ledger, request, (optimizer, verifier))?;
-    let files = RunFiles::of(home, &request.run);
+    let files = RunFiles::of(home, &said.run, &said.truth);
     files.keep_answers(match &request.executor {
         RequestedExecutor::Simulator(_) => &request.lines,
         RequestedExecutor::Table(lines, _) => lines,

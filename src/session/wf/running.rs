@@ -96,7 +96,7 @@ impl RepairBench {
                     self.say(ports, vec![said], &[])?;
                 }
                 WfDue::Stop(reason) => {
-                    let said = course::stopped(self.run()?, reason);
+                    let said = self.run()?.stopping(reason);
                     self.say(ports, vec![said.into()], &[])?;
                 }
                 WfDue::Worth => return Ok(RepairPause::Ended),
@@ -107,7 +107,7 @@ impl RepairBench {
     /// What answers for the model, from the run's private file.
     fn answers(&self) -> Result<Answers, SessionError> {
         let said = &self.run()?.said;
-        let text = RunFiles::of(&self.home, &self.id).answers()?;
+        let text = RunFiles::of(&self.home, &self.id, &said.truth).answers()?;
         let wrong = |fault: clover_flow::Fault| RepairError::Request {
             expected: "lines that answer for the model",
             found: format!("{}: {}", fault.path, fault.kind),
@@ -187,7 +187,7 @@ impl RepairBench {
 
     /// Ends a run whose budget ended within an execution.
     fn spent(&mut self, ports: &mut dyn Ports) -> Result<(), SessionError> {
-        let said = course::stopped(self.run()?, WfEnd::Budget);
+        let said = self.run()?.stopping(WfEnd::Budget);
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
     }
@@ -196,9 +196,9 @@ impl RepairBench {
         let workflow = course::workflow(self.run()?, &id).map_err(RepairError::from)?;
         self.outcomes(&id)?;
         let outcomes = self.outcomes.get(&id).map_or(&[][..], Vec::as_slice);
-        let found = verifier::judged(self.plan(), &workflow, outcomes);
+        let found = verifier::judged(self.plan(), &workflow, outcomes, &[]);
         let by = (&self.id, self.run()?.said.verifier_digest);
-        let said = verifier::given(by, id, self.plan(), &found, outcomes);
+        let said = verifier::given(by, id, self.plan(), &found, (outcomes, &[]));
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
     }
@@ -208,7 +208,7 @@ impl RepairBench {
         let theta = self.run()?.said.terms.theta_micro;
         self.outcomes(&id)?;
         let outcomes = self.outcomes.remove(&id).unwrap_or_default();
-        let found = verifier::judged(self.plan(), &workflow, &outcomes);
+        let found = verifier::judged(self.plan(), &workflow, &outcomes, &[]);
         let said = verifier::scored(&self.id, id, &found, theta);
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
@@ -222,7 +222,7 @@ impl RepairBench {
         if self.run()?.end.is_some() {
             return Err(RepairError::Ended(self.id.clone()).into());
         }
-        let said = course::stopped(self.run()?, WfEnd::Person);
+        let said = self.run()?.stopping(WfEnd::Person);
         self.say(ports, vec![said.into()], &[])?;
         Ok(())
     }

@@ -32,12 +32,17 @@ impl RepairBench {
         if wanted.is_empty() {
             return Ok(0);
         }
-        let (salt, lines) = RunFiles::of(&self.home, &self.id).truth()?;
+        let (salt, lines) = RunFiles::of(&self.home, &self.id, &run.said.truth).truth()?;
         if lines.is_empty() {
             return Err(RepairError::NoTruth(self.id.clone()).into());
         }
         let set = truth::told(self.plan().set.clone(), &lines).map_err(RepairError::from)?;
-        let outcomes = outcomes_of(&self.ledger, run, self.plan(), &|id| wanted.contains(id))?;
+        let outcomes = outcomes_of(
+            (&self.ledger, self.ledger.size()),
+            run,
+            self.plan(),
+            &|id| wanted.contains(id),
+        )?;
         let mut said: Vec<Payload> = Vec::new();
         for candidate in &wanted {
             let of = outcomes.get(candidate).map_or(&[][..], Vec::as_slice);

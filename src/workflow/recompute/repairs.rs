@@ -113,24 +113,21 @@ fn outcomes(
     Ok(all)
 }
 
-/// What the verifier says, from outputs and rules. What a critic says is taken as said.
+/// What the verifier says, from outputs, rules and what its critic said. That alone is taken as said: all else follows.
 pub(super) fn feedback(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
 ) -> Result<Payload, RecomputeError> {
     let said: &WfFeedbackGiven = said_in(event)?;
-    if !said.critic.is_empty() {
-        let why = "what its critic said is not recorded";
-        return Err(RecomputeError::Unrecorded(why.to_owned()));
-    }
     let run = run_of(context, seq, &said.run)?;
     let plan = plan_of(context, &run)?;
     let outcomes = outcomes(context, (&run, &plan), said.candidate)?;
     let workflow = course::workflow(&run, &said.candidate).map_err(uncalled)?;
-    let found = verifier::judged(&plan, &workflow, &outcomes);
+    let found = verifier::judged(&plan, &workflow, &outcomes, &said.critic);
     let whose = (&said.run, run.said.verifier_digest);
-    Ok(verifier::given(whose, said.candidate, &plan, &found, &outcomes).into())
+    let of = (&outcomes[..], &said.critic[..]);
+    Ok(verifier::given(whose, said.candidate, &plan, &found, of).into())
 }
 
 /// What a candidate is worth, from its outputs and what is right, which the run committed to.

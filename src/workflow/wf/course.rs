@@ -3,13 +3,10 @@
 use clover_event::Payload;
 use clover_event::payload::repair::WfCandidateAdded;
 use clover_event::payload::repair::WfEditRejected;
-use clover_event::payload::repair::WfEnd;
 use clover_event::payload::repair::WfRejection;
-use clover_event::payload::repair::WfStopped;
 use clover_event::payload::repair::WfStrength;
 use clover_event::payload::repair_feedback::WfBlame;
 use clover_event::payload::repair_feedback::WfBlameKind;
-use clover_event::payload::repair_feedback::WfIterationClosed;
 use clover_event::payload::repair_feedback::WfPruned;
 use clover_flow::Workflow;
 use clover_flow::repair::edit::Edit;
@@ -43,7 +40,8 @@ pub fn workflow(run: &WfRun, id: &Digest) -> Result<Workflow, Unmet> {
     plan::workflow(of.required("a candidate of the run")?.as_str())
 }
 
-fn blame(of: &WfBlame) -> Blame {
+/// A blame as the optimizer reads it.
+pub(super) fn blame(of: &WfBlame) -> Blame {
     Blame {
         confidence: u64::try_from(of.confidence_micro.value()).unwrap_or(0),
         kind: match of.kind {
@@ -132,12 +130,7 @@ pub fn proposal(run: &WfRun, plan: &RepairPlan) -> Result<Payload, Unmet> {
             return of_edit(run, plan, *id, edit);
         }
     }
-    Ok(closed(run).into())
-}
-
-/// The end of a turn.
-pub fn closed(run: &WfRun) -> WfIterationClosed {
-    run.closing()
+    Ok(run.closing().into())
 }
 
 /// What a turn keeps.
@@ -149,11 +142,6 @@ pub fn pruned(run: &WfRun) -> WfPruned {
         kept,
         run: run.said.run.clone(),
     }
-}
-
-/// How a run ends.
-pub fn stopped(run: &WfRun, reason: WfEnd) -> WfStopped {
-    run.stopping(reason)
 }
 
 /// What an edit of a candidate makes, whether the run has it or not; `None` where it is rejected.

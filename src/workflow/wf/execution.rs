@@ -9,7 +9,6 @@ use clover_event::payload::repair::WfCalled;
 use clover_event::payload::repair::WfCrash;
 use clover_event::payload::repair::WfExecuted;
 use clover_event::payload::repair::WfTraceText;
-use clover_event::payload::repair::WfUsage;
 use clover_flow::Bounds;
 use clover_flow::RunOutcome;
 use clover_flow::Workflow;
@@ -28,7 +27,6 @@ use clover_ledger::RequiredFact as _;
 use clover_ledger::Unmet;
 use clover_projection::wf::WfRun;
 use clover_projection::wf::count;
-use clover_projection::wf::plus;
 
 use crate::estimate::compute::blob;
 use crate::wf::words;
@@ -78,7 +76,9 @@ struct PaidCall {
 
 impl Executor for ChargedExecutor<'_> {
     fn ask(&mut self, ask: &StepAsk<'_>) -> Result<StepAnswer, ExecutorFault> {
-        if is_spent_with(self.run, words::usage(self.spent)) {
+        // What follows the end of a run is not in its budget.
+        let is_open = self.run.end.is_none();
+        if is_open && self.run.is_spent_with(words::usage(self.spent)) {
             return Err(ExecutorFault::Spent);
         }
         let answer = self.inner.ask(ask)?;
@@ -95,18 +95,6 @@ impl Executor for ChargedExecutor<'_> {
         });
         Ok(answer)
     }
-}
-
-/// Whether nothing may be begun any more once this is spent too. What follows the end of a run is not in its budget.
-fn is_spent_with(run: &WfRun, more: WfUsage) -> bool {
-    if run.end.is_some() {
-        return false;
-    }
-    let (spent, budget) = (plus(run.spent, more), &run.said.terms.budget);
-    let tokens = spent.tokens_in.value() + spent.tokens_out.value();
-    spent.calls >= budget.calls
-        || tokens >= budget.tokens.value()
-        || spent.usd_micro > budget.usd_micro
 }
 
 fn usage(answer: &StepAnswer) -> Usage {

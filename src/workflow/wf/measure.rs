@@ -22,7 +22,7 @@ use clover_stats::eprocess::bettor;
 
 /// Fractions of the bettor of an update's gates.
 const FRACTIONS: usize = 20;
-/// Utilities that differ by no more than this are no pair.
+/// Utilities that differ by no more than this are no pair. They are whole millionths: any two that differ are one.
 pub const EPSILON: f64 = 1e-9;
 /// Least gain of utility that is an improvement.
 pub const LEAST_GAIN: f64 = 0.05;
@@ -47,7 +47,19 @@ pub fn groups(run: &WfRun) -> CandidateGroups {
     turns.map(Iterator::collect).collect()
 }
 
-/// Parents that turns expanded, each with the worth of its children.
+/// Millionths of a gain, the nearest whole number of them: gains are compared in these, so that no rounding decides.
+pub fn whole(gain: f64) -> f64 {
+    (gain * 1e6).round()
+}
+
+/// A parent with its children; `None` without one.
+fn expansion(parent: i64, children: impl Iterator<Item = i64>) -> Option<Expansion> {
+    let children: Vec<f64> = children.map(|of| of as f64).collect();
+    let parent = parent as f64;
+    (!children.is_empty()).then_some(Expansion { parent, children })
+}
+
+/// Parents that turns expanded, each with the worth of its children, in whole millionths.
 pub fn expansions(run: &WfRun) -> Vec<Expansion> {
     let kept = run.turns.iter().enumerate();
     let kept = kept.flat_map(|(at, turn)| turn.kept.iter().map(move |id| (at as u64 + 2, id)));
@@ -56,9 +68,7 @@ pub fn expansions(run: &WfRun) -> Vec<Expansion> {
             let of = run.candidate(id);
             of.is_some_and(|of| of.iteration == iteration && of.parent == Some(*parent))
         });
-        let children: Vec<f64> = children.filter_map(|id| run.worth(id)).map(real).collect();
-        let parent = real(run.worth(parent)?);
-        (!children.is_empty()).then_some(Expansion { parent, children })
+        expansion(run.worth(parent)?, children.filter_map(|id| run.worth(id)))
     };
     kept.filter_map(of).collect()
 }
@@ -84,7 +94,7 @@ pub fn gamma(run: &WfRun) -> Result<Option<f64>, Unmet> {
 /// # Errors
 /// [`Unmet`] for numbers that give none.
 pub fn kappa(run: &WfRun) -> Result<Option<f64>, Unmet> {
-    let found = proposal_quality(&[expansions(run)], 1, LEAST_GAIN, LEVEL);
+    let found = proposal_quality(&[expansions(run)], 1, whole(LEAST_GAIN), LEVEL);
     Ok(found.map_err(|error| refused(&error))?.mean)
 }
 
@@ -153,4 +163,21 @@ pub fn validated(runs: &WfRuns, update: &MetaUpdated) -> Result<MetaValidated, U
             MetaVerdict::Fail
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_of_exactly_the_least_counts() {
+        // In doubles 0.9 + 0.05 is above 0.95.
+        for parent in [0, 100_000, 300_000, 900_000, 950_000] {
+            let just = expansion(parent, [parent + 50_000].into_iter()).unwrap();
+            let less = expansion(parent, [parent + 49_999].into_iter()).unwrap();
+            let kappa = |of| proposal_quality(&[vec![of]], 1, whole(LEAST_GAIN), LEVEL).unwrap();
+            assert_eq!(kappa(just).mean, Some(1.0), "{parent}");
+            assert_eq!(kappa(less).mean, Some(0.0), "{parent}");
+        }
+    }
 }

@@ -117,16 +117,32 @@ pub fn family(run: &WfRun) -> String {
     set.map_or_else(|_| String::new(), |set| set.family)
 }
 
-/// Runs of an experiment that ended and whose candidates have their worth; of one family, where it is named.
+/// Runs of an experiment that ended; of one family, where it is named.
+fn ended<'a>(
+    state: &'a State,
+    experiment: &ExperimentId,
+    of_family: Option<&str>,
+) -> impl Iterator<Item = &'a WfRun> {
+    let all = state.fold::<WfRuns>().by_id.values();
+    let all = all.filter(|run| run.experiment == *experiment && run.end.is_some());
+    all.filter(move |run| of_family.is_none_or(|name| family(run) == name))
+}
+
+/// Runs of an experiment that ended and whose candidates have their worth, those that failed included; of one family, where it
+/// is named.
 pub fn scored<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     of_family: Option<&str>,
 ) -> Vec<&'a WfRun> {
-    let all = state.fold::<WfRuns>().by_id.values();
-    let all = all.filter(|run| run.experiment == *experiment && run.is_known());
-    all.filter(|run| of_family.is_none_or(|name| family(run) == name))
-        .collect()
+    let all = ended(state, experiment, of_family);
+    all.filter(|run| run.is_known()).collect()
+}
+
+/// How many runs ended and still have candidates without their worth; of one family, where it is named.
+pub fn unscored(state: &State, experiment: &ExperimentId, of_family: Option<&str>) -> u64 {
+    let all = ended(state, experiment, of_family);
+    all.filter(|run| !run.is_known()).count() as u64
 }
 
 fn pairs(run: &WfRun) -> Vec<EditPair> {
@@ -166,10 +182,6 @@ fn passed(run: &WfRun) -> bool {
         .is_some_and(|end| end.reason == WfEnd::Pass)
 }
 
-fn tokens(run: &WfRun) -> u64 {
-    run.spent.tokens_in.value() + run.spent.tokens_out.value()
-}
-
 fn operators(runs: &[&WfRun], least_gain: f64) -> BTreeMap<WfOperator, OperatorRecord> {
     let mut found: BTreeMap<WfOperator, OperatorRecord> = BTreeMap::new();
     for run in runs {
@@ -182,11 +194,12 @@ fn operators(runs: &[&WfRun], least_gain: f64) -> BTreeMap<WfOperator, OperatorR
             };
             let record = found.entry(operator).or_default();
             record.added += 1;
-            let parent = of.parent.and_then(|id| utility(run, &id));
-            if let Some((own, parent)) = utility(run, id).zip(parent) {
+            let parent = of.parent.and_then(|id| run.worth(&id));
+            if let Some((own, parent)) = run.worth(id).zip(parent) {
+                let gain = (own - parent) as f64;
                 record.judged += 1;
-                record.gained += u64::from(own >= parent + least_gain);
-                record.gain += own - parent;
+                record.gained += u64::from(gain >= measure::whole(least_gain));
+                record.gain += gain / 1e6;
             }
         }
     }
@@ -213,7 +226,8 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
     let all_groups: Vec<_> = runs.iter().map(|run| measure::groups(run)).collect();
     let all_expansions: Vec<_> = runs.iter().map(|run| measure::expansions(run)).collect();
     let all_pairs: Vec<_> = runs.iter().map(|run| pairs(run)).collect();
-    let kappa = |k| concordance::proposal_quality(&all_expansions, k, least_gain, level);
+    let kappa =
+        |k| concordance::proposal_quality(&all_expansions, k, measure::whole(least_gain), level);
     let is_of_use = |worth: Option<f64>| worth.is_some_and(|worth| worth >= useful);
     let succeeds = |run: &WfRun| is_of_use(worth_of_winner(run));
     let gains = runs
@@ -221,13 +235,13 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
         .map(|run| Some(worth_of_winner(run)? - first(run)?));
     let won: Vec<&&WfRun> = runs.iter().filter(|run| succeeds(run)).collect();
     let total = |of: &dyn Fn(&WfRun) -> u64| {
-        let sum: u64 = runs.iter().map(|run| of(run)).sum();
+        let sum = runs.iter().map(|run| of(run)).fold(0, u64::saturating_add);
         sum as f64 / won.len() as f64
     };
     let per_success = (!won.is_empty()).then(|| PerSuccess {
         turns: total(&|run| run.turns.len() as u64),
         calls: total(&|run| run.spent.calls.value()),
-        tokens: total(&tokens),
+        tokens: total(&|run| run.spent.tokens()),
     });
     let mut calls: Vec<(u64, bool)> = runs
         .iter()

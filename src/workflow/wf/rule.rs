@@ -11,6 +11,7 @@ use clover_event::payload::repair::WfDocument;
 use clover_event::payload::repair::WfEdits;
 use clover_event::payload::repair::WfOptimizer;
 use clover_event::payload::repair::WfRunStarted;
+use clover_event::payload::repair::WfStrength;
 use clover_event::payload::repair_feedback::EditPairRecorded;
 use clover_event::payload::repair_feedback::WfPairArm;
 use clover_flow::Workflow;
@@ -109,6 +110,10 @@ fn check_started(said: &WfRunStarted) -> RuleAnswer {
         expected,
         said.optimizer_model.as_str()
     );
+    let is_weak = said.cell.optimizer == WfStrength::Weak;
+    let expected = "the name of the weak optimizer exactly where the weak one proposes";
+    let is_named = !is_built_in || is_weak == (own == course::TEMPLATES_WEAK);
+    ensure!(is_named, expected, said.optimizer_model.as_str());
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! What is right: committed to when a run is opened, opened after its end, and what candidates are worth by it.
 
-use std::collections::BTreeMap;
-
 use clover_flow::RunOutcome;
 use clover_flow::item::Item;
 use clover_flow::task::TaskSet;
@@ -67,13 +65,8 @@ pub fn worth(set: &TaskSet, outcomes: &[Vec<RunOutcome>]) -> Vec<Micro> {
 
 /// The mean of numbers in millionths, rounded down; `None` of none.
 pub fn mean(of: &[Micro]) -> Option<i64> {
-    let sum: i64 = of.iter().map(|of| of.value()).sum();
+    let sum = of
+        .iter()
+        .fold(0_i64, |sum, of| sum.saturating_add(of.value()));
     sum.checked_div(i64::try_from(of.len()).ok()?)
-}
-
-/// What each candidate is worth on average, by id.
-pub fn worths(run: &clover_projection::wf::WfRun) -> BTreeMap<Digest, i64> {
-    let all = run.candidates.iter();
-    let all = all.filter_map(|(id, of)| Some((*id, mean(of.utilities.as_ref()?)?)));
-    all.collect()
 }

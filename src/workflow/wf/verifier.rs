@@ -16,32 +16,31 @@ use clover_flow::repair::feedback;
 use clover_flow::repair::feedback::BlameKind;
 use clover_flow::repair::feedback::Feedback;
 use clover_flow::repair::feedback::ItemEvidence;
-use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_num::Micro;
 use clover_projection::wf::count;
+use clover_projection::wf::judged::evidence;
 
 use crate::wf::plan::RepairPlan;
 use crate::wf::words;
 
-/// Domain of the digest of the traces that feedback rests on.
-const EVIDENCE_LABEL: &str = "clover/wf-evidence/v1";
-
-/// The digest of traces, in the order of item and rerun.
-pub fn evidence(traces: &[Digest]) -> Digest {
-    canon::digest(EVIDENCE_LABEL, traces)
-}
-
-/// What the verifier says, as the pure search has it: `outcomes` has of each item its execution, then its reruns.
-pub fn judged(plan: &RepairPlan, workflow: &Workflow, outcomes: &[Vec<RunOutcome>]) -> Feedback {
-    let batch = plan.set.items.iter().zip(outcomes);
-    let batch = batch.filter_map(|(item, of)| {
+/// What the verifier says, as the pure search has it: `outcomes` has of each item its execution, then its reruns; `critic` what
+/// a critic says of each item, in millionths, and nothing where there is none.
+pub fn judged(
+    plan: &RepairPlan,
+    workflow: &Workflow,
+    outcomes: &[Vec<RunOutcome>],
+    critic: &[Micro],
+) -> Feedback {
+    let batch = plan.set.items.iter().zip(outcomes).enumerate();
+    let batch = batch.filter_map(|(at, (item, of))| {
         let (run, reruns) = of.split_first()?;
+        let critic = critic.get(at).map(|of| of.value());
         Some(ItemEvidence {
             item,
             run,
             reruns,
-            critic: None,
+            critic: critic.map(|of| u64::try_from(of).unwrap_or(0).min(feedback::ONE)),
         })
     });
     let batch: Vec<_> = batch.collect();
@@ -85,13 +84,13 @@ fn kept(plan: &RepairPlan, rule: usize, outcomes: &[Vec<RunOutcome>]) -> String 
     bits.collect()
 }
 
-/// What is said of feedback.
+/// What is said of feedback; `critic` as in [`judged`].
 pub fn given(
     (run, verifier): (&RunId, Digest),
     candidate: Digest,
     plan: &RepairPlan,
     found: &Feedback,
-    outcomes: &[Vec<RunOutcome>],
+    (outcomes, critic): (&[Vec<RunOutcome>], &[Micro]),
 ) -> WfFeedbackGiven {
     let flags = found.flags.iter().enumerate().map(|(at, of)| WfFlag {
         hard: of.hard,
@@ -106,8 +105,8 @@ pub fn given(
         blame: found.blame.iter().map(blame).collect(),
         candidate,
         crashed: count(found.crashed as u64),
-        critic: Vec::new(),
-        evidence: evidence(&traces.collect::<Vec<_>>()),
+        critic: critic.to_vec(),
+        evidence: evidence(traces),
         feedback_digest: found.digest(),
         flags: flags.collect(),
         observations: found.observations.iter().map(observation).collect(),

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use std::time::Instant;
 
+use clover::num::draws::Draws;
 use serde_json::Value;
 
 use super::copy_tree;
@@ -47,9 +48,64 @@ impl Home<'_> {
         self.ok(&["verify"])["checkpoint"]["size"].as_u64().unwrap()
     }
 
+    /// Entries that stand, read beside whoever writes.
+    fn stands(&self) -> u64 {
+        let file = self.0.join("work/.clover/ledger.db");
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let database = rusqlite::Connection::open_with_flags(file, flags).unwrap();
+        let count = database.query_row("SELECT count(*) FROM entries", [], |row| row.get(0));
+        u64::try_from(count.unwrap_or(0_i64)).unwrap()
+    }
+
     fn of_kind(&self, kind: &str) -> usize {
         let log = self.ok(&["log", "--kind", kind, "--limit", "100000"]);
         log["data"]["entries"].as_array().unwrap().len()
+    }
+}
+
+/// Given a folder where a command goes on until it ends; when it is killed, once right after its first entries and then at
+/// random moments, and started again; then it said what it says where nobody cuts it.
+pub(super) fn comes_to_the_same<T: PartialEq + std::fmt::Debug>(
+    made: &Path,
+    words: &[&str],
+    came_of: impl Fn(&Home<'_>) -> T,
+) {
+    let whole = tempfile::tempdir().unwrap();
+    copy_tree(made, whole.path());
+    let uncut = Home(whole.path());
+    let begun = Instant::now();
+    uncut.ok(words);
+    let took = begun.elapsed();
+    let (expected, all) = (came_of(&uncut), uncut.stands());
+    let (kills, rounds) = if child::slow() { (40, 5) } else { (2, 1) };
+    for seed in 0..rounds {
+        let folder = tempfile::tempdir().unwrap();
+        copy_tree(made, folder.path());
+        let home = Home(folder.path());
+        let mut draws = Draws::of([seed; 32], 0);
+        let mut cut = 0;
+        for kill in 0..kills {
+            let before = home.stands();
+            let mut command = home.command(words);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut run = command.spawn().unwrap();
+            if kill == 0 {
+                let deadline = begun + Duration::from_secs(60);
+                while home.stands() == before && Instant::now() < deadline {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            } else {
+                let share = draws.uniform() / f64::from(kills);
+                std::thread::sleep(took.mul_f64(share).max(Duration::from_millis(5)));
+            }
+            run.kill().unwrap();
+            run.wait().unwrap();
+            cut += u32::from((before + 1..all).contains(&home.stands()));
+        }
+        assert!(cut > 0, "no kill cut anything");
+        home.ok(words);
+        assert_eq!(came_of(&home), expected, "seed {seed}, {cut} kills cut");
+        home.ok(&["verify"]);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::support::samples::Story;
 use crate::support::tuned;
 
 /// Verbs that no ledger here answers: they refuse alike then and now.
-const SILENT: [&str; 18] = [
+const SILENT: [&str; 19] = [
     "exposure list",
     "gate show",
     "generator show",
@@ -30,6 +30,7 @@ const SILENT: [&str; 18] = [
     "repair show",
     "report erasure",
     "report gate",
+    "report repair",
     "report sgd",
     "report show",
     "rubric dead",
@@ -141,8 +142,9 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
                 each(of("manifest_id"))
             }
             "family show" => each(of("family")),
-            "generator show" | "repair show" | "report sgd" | "sgd prompt diff"
-            | "sgd prompt log" | "sgd prompt show" | "sgd show" | "synth show" => each(of("run")),
+            "generator show" | "repair show" | "report repair" | "report sgd"
+            | "sgd prompt diff" | "sgd prompt log" | "sgd prompt show" | "sgd show"
+            | "synth show" => each(of("run")),
             "iterate show" | "report iteration" => each(of("iteration")),
             "key export" | "key show" => vec![format!("{verb} Ada"), format!("{verb} Ben")],
             "report show" => reports.iter().map(|seq| format!("{verb} {seq}")).collect(),

@@ -1,14 +1,11 @@
 //! Runs that lower the loss of a judge's prompt, on rows of a simulated judge whose biases are known.
 
 use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 
-use clover::num::draws::Draws;
 use serde_json::Value;
 
 use super::Desk;
-use super::copy_tree;
+use super::killed;
 use super::killed::Home;
 use super::live_runs::said;
 use super::says;
@@ -149,32 +146,7 @@ fn a_run_that_is_killed_comes_to_the_same() {
     const RUN: [&str; 3] = ["sgd", "run", "one"];
     let mut desk = desk(100, 1);
     desk.ok("sgd open one --judge sim --simulated --prompt judge.md --steps 4 --repeats 1");
-    let whole = tempfile::tempdir().unwrap();
-    copy_tree(desk.folder.path(), whole.path());
-    let uncut = Home(whole.path());
-    let begun = std::time::Instant::now();
-    uncut.ok(&RUN);
-    let took = begun.elapsed();
-    let expected = came_of(&uncut);
-    let (kills, rounds) = if child::slow() { (40, 5) } else { (3, 1) };
-    for seed in 0..rounds {
-        let folder = tempfile::tempdir().unwrap();
-        copy_tree(desk.folder.path(), folder.path());
-        let home = Home(folder.path());
-        let mut draws = Draws::of([seed; 32], 0);
-        for _ in 0..kills {
-            let mut command = home.command(&RUN);
-            let command = command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut run = command.spawn().unwrap();
-            let share = draws.uniform() / f64::from(kills);
-            std::thread::sleep(took.mul_f64(share).max(Duration::from_millis(5)));
-            run.kill().unwrap();
-            run.wait().unwrap();
-        }
-        home.ok(&RUN);
-        assert_eq!(came_of(&home), expected, "seed {seed}");
-        home.ok(&["verify"]);
-    }
+    killed::comes_to_the_same(desk.folder.path(), &RUN, came_of);
 }
 
 /// The share of seeded runs in which the offline pair lowers the loss of test.

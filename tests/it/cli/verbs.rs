@@ -844,6 +844,7 @@ fn the_demo_holds() {
         "first at seq 4711",
         "FIRST ITERATION",
         "SECOND ITERATION",
+        "A WORKFLOW",
         "0 differ · 0 cannot be computed again",
         "All of it held",
     ] {

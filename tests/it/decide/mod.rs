@@ -22,5 +22,6 @@ mod iterations;
 mod prereg;
 mod recompute;
 mod releases;
+mod repairs;
 mod rules;
 mod world;

@@ -9,6 +9,7 @@ use clover::event::payload::MediaType;
 use clover::event::payload::Role;
 use clover::event::payload::repair_feedback::EditPairRecorded;
 use clover::event::payload::repair_feedback::UtilityRecorded;
+use clover::event::payload::repair_feedback::WfFeedbackGiven;
 use clover::event::payload::repair_feedback::WfPairArm;
 use clover::flow::Bounds;
 use clover::flow::RunOutcome;
@@ -22,6 +23,7 @@ use clover::flow::repair::charter::MetaPrompt;
 use clover::flow::repair::charter::Verifier;
 use clover::flow::repair::edit::Edit;
 use clover::flow::repair::edit::PromptPart;
+use clover::flow::repair::feedback::Feedback;
 use clover::flow::task::TaskSet;
 use clover::ground::digest::Digest;
 use clover::ledger::Command;
@@ -303,10 +305,10 @@ pub fn next(ledger: &Ledger, name: &str, tasks: &Tasks) -> Option<(Vec<Payload>,
         WfDue::Feedback(candidate) | WfDue::Score(candidate) => {
             let (plan, outcomes) = (plan(run, tasks), outcomes(run, tasks, candidate));
             let workflow = course::workflow(run, &candidate).unwrap();
-            let found = verifier::judged(&plan, &workflow, &outcomes);
+            let found = verifier::judged(&plan, &workflow, &outcomes, &[]);
             let whose = (&run.said.run, run.said.verifier_digest);
             one(if matches!(run.due(), WfDue::Feedback(_)) {
-                verifier::given(whose, candidate, &plan, &found, &outcomes).into()
+                verifier::given(whose, candidate, &plan, &found, (&outcomes, &[])).into()
             } else {
                 let theta = run.said.terms.theta_micro;
                 verifier::scored(&run.said.run, candidate, &found, theta).into()
@@ -314,7 +316,7 @@ pub fn next(ledger: &Ledger, name: &str, tasks: &Tasks) -> Option<(Vec<Payload>,
         }
         WfDue::Prune => one(course::pruned(run).into()),
         WfDue::Proposals => one(course::proposal(run, &plan(run, tasks)).unwrap()),
-        WfDue::Stop(reason) => one(course::stopped(run, reason).into()),
+        WfDue::Stop(reason) => one(run.stopping(reason).into()),
         WfDue::Worth if name == RUN && run.pairs.is_empty() => one(pair(run, tasks).into()),
         WfDue::Worth => {
             let next = run.unworthed().first().copied()?;
@@ -472,17 +474,59 @@ impl Speaker for Tester<'_> {
     }
 }
 
-/// Tells a run and the outer loop in an experiment that is registered; the keys that propose and judge join before.
-pub fn tell(test: &mut TestLedger, experiment: &str) {
-    let of: ExperimentId = experiment.parse().unwrap();
+/// The keys that propose and judge join.
+fn joined<'t>(test: &'t mut TestLedger, of: &ExperimentId) -> Tester<'t> {
     for (byte, role) in [(KEYS.0, Role::Optimizer), (KEYS.1, Role::Verifier)] {
         let added = key_added(&signer(byte), "Edda", &[role]);
         test.append(&[Command::new(added, None)]).unwrap();
     }
-    let mut speaker = Tester {
+    Tester {
         test,
         of: of.clone(),
-    };
+    }
+}
+
+/// Goes on until feedback on a first candidate is due; the feedback after a critic that finds nothing good, and the same with
+/// every flag said to be kept, with parts, score and digest that follow from that.
+pub fn criticised(test: &mut TestLedger, experiment: &str) -> (WfFeedbackGiven, WfFeedbackGiven) {
+    let of: ExperimentId = experiment.parse().unwrap();
+    let mut speaker = joined(test, &of);
+    let tasks = Tasks::own();
+    let (payload, blobs) = opened(speaker.ledger(), &of, (RUN, &tasks), (KEYS, "deploy", None));
+    speaker.say(vec![payload], blobs);
+    loop {
+        let run = &speaker.ledger().state().fold::<WfRuns>().by_id[&RUN.parse::<RunId>().unwrap()];
+        let WfDue::Feedback(candidate) = run.due() else {
+            let (payloads, blobs) = next(speaker.ledger(), RUN, &tasks).unwrap();
+            speaker.say(payloads, blobs);
+            continue;
+        };
+        let (plan, outcomes) = (plan(run, &tasks), outcomes(run, &tasks, candidate));
+        let workflow = course::workflow(run, &candidate).unwrap();
+        let critic = vec![words::micro(0); outcomes.len()];
+        let mut found = verifier::judged(&plan, &workflow, &outcomes, &critic);
+        let whose = (&run.said.run, run.said.verifier_digest);
+        let said = |found: &Feedback| {
+            verifier::given(whose, candidate, &plan, found, (&outcomes, &critic))
+        };
+        let honest = said(&found);
+        for flag in &mut found.flags {
+            (flag.held, flag.ok) = (flag.items, true);
+        }
+        found.parts.satisfied = 1_000_000;
+        found.score = Some(found.parts.score(0));
+        let mut kind = said(&found);
+        for flag in &mut kind.flags {
+            flag.kept = words::text(&"1".repeat(outcomes.len()));
+        }
+        return (honest, kind);
+    }
+}
+
+/// Tells a run and the outer loop in an experiment that is registered; the keys that propose and judge join before.
+pub fn tell(test: &mut TestLedger, experiment: &str) {
+    let of: ExperimentId = experiment.parse().unwrap();
+    let mut speaker = joined(test, &of);
     tell_run(
         &mut speaker,
         &of,

@@ -44,6 +44,12 @@ const CASES: &[Case] = &[
     Case { name: "repair-under-a-seed-of-choice", rule: Some("repair"), story: &RUN,
            told: |tale| tale.changed("wf.run_started", 0, |data| data["seed"] = data["truth"].clone()),
            done: "A run was opened under another seed than its experiment and its name give." },
+    Case { name: "repair-by-an-endpoint-that-no-rule-reads", rule: Some("repair"), story: &RUN,
+           told: |tale| tale.changed("wf.run_started", 0, |data| data["executor"] = "endpoint".into()),
+           done: "A model behind HTTP answers in a run, and no rule holds its calls against what it answered." },
+    Case { name: "repair-optimizer-under-another-name", rule: Some("repair"), story: &RUN,
+           told: |tale| tale.changed("wf.run_started", 0, |data| data["cell"]["optimizer"] = "weak".into()),
+           done: "A run says that the weak optimizer proposes, and names the strong one." },
     Case { name: "repair-judged-by-what-is-right", rule: Some("repair"), story: &RUN,
            told: |tale| {
                let at = tale.cut("wf.feedback_given", 1);
@@ -68,6 +74,14 @@ const CASES: &[Case] = &[
                data["ir"] = ir.into();
            }),
            done: "A candidate has another change besides the one that its edit makes." },
+    Case { name: "repair-edit-called-a-split", rule: Some("repair"), story: &RUN,
+           told: |tale| tale.changed("wf.candidate_added", 0, |data| {
+               let edit = r#"{"args":{"second":["date"],"step":"first"},"operator":"split_step"}"#;
+               data["operator"] = "split_step".into();
+               data["edit"] = edit.into();
+               data["locality"] = json!({"ast_nodes": 3, "new_llm_calls": 1, "prompt_chars": 0, "steps_touched": 2});
+           }),
+           done: "An edit of a prompt calls itself a split, of which no characters are counted." },
     Case { name: "repair-feedback-made-kind", rule: Some("repair"), story: &RUN,
            told: |tale| tale.changed("wf.feedback_given", 0, |data| {
                data["flags"][0]["kept"] = "1".into();
@@ -128,6 +142,12 @@ const CASES: &[Case] = &[
     Case { name: "repair-trigger-that-runs-do-not-show", rule: Some("repair"), story: &LEARNT,
            told: |tale| tale.changed("meta.triggered", 0, |data| data["class"] = "stagnation".into()),
            done: "Runs that passed are said to have stopped rising." },
+    Case { name: "repair-trigger-where-nothing-is-of-use", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.changed("meta.triggered", 0, |data| data["useful_micro"] = 1_000_001.into()),
+           done: "A trigger asks for a worth above one, so that every run that passed is said to be of no use." },
+    Case { name: "repair-update-by-another-measure", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.changed("meta.updated", 0, |data| data["useful_micro"] = 1.into()),
+           done: "An update will be judged by another worth than its trigger was." },
     Case { name: "repair-update-said-to-pass", rule: Some("repair"), story: &LEARNT,
            told: |tale| tale.changed("meta.validated", 0, |data| {
                data["verdict"] = "pass".into();
@@ -136,6 +156,20 @@ const CASES: &[Case] = &[
                }
            }),
            done: "An update is said to have passed its gates, which its pair does not give." },
+    Case { name: "repair-update-tried-against-another-model", rule: Some("repair"), story: &LEARNT,
+           told: |tale| {
+               let old = tale.place("wf.run_started", repaired::SHOWN + 1);
+               tale.world.items[old].body["data"]["executor_model"] = "simulator/1 seed 8".into();
+               tale.changed("meta.validated", 0, |_| ())
+           },
+           done: "The run without an update was answered by another model than the run with it." },
+    Case { name: "repair-update-tried-against-a-run-cut-short", rule: Some("repair"), story: &LEARNT,
+           told: |tale| {
+               let old = tale.place("wf.stopped", repaired::SHOWN + 1);
+               tale.world.items[old].body["data"]["reason"] = "person".into();
+               tale.changed("meta.validated", 0, |_| ())
+           },
+           done: "A person ended the run without an update, and the validation takes it for a run that failed." },
     Case { name: "repair-update-tried-on-its-own-tasks", rule: Some("repair"), story: &LEARNT,
            told: |tale| {
                let items = tale.data("wf.run_started", 0)["items"].clone();
@@ -146,6 +180,11 @@ const CASES: &[Case] = &[
                })
            },
            done: "An update is tried on a task that it was made from." },
+    Case { name: "repair-from-a-template-that-no-library-has", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.changed("wf.run_started", repaired::SHOWN, |data| {
+               data["templates"] = json!([data["verifier_digest"]]);
+           }),
+           done: "A run on which a verifier is tried takes that verifier for a template to begin from." },
     Case { name: "repair-by-an-update-that-failed", rule: Some("repair"), story: &LEARNT,
            told: |tale| {
                let mut data = tale.data("wf.run_started", repaired::SHOWN);
