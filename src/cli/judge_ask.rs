@@ -39,8 +39,8 @@ const HELP: &str = "clover judge ask --help";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The plan of the judge, a file in YAML; or the six options below
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["judge", "endpoint", "model", "pin", "levels", "answer"])]
+    /// The plan of the judge, a file in YAML; or the five options below
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["judge", "endpoint", "model", "pin", "levels"])]
     pub plan: Option<PathBuf>,
     /// The judge's name
     #[arg(long, value_name = "ID", required_unless_present = "plan")]
@@ -57,9 +57,6 @@ pub(super) struct Args {
     /// Its levels, lowest first [else 1,2,3,4,5]
     #[arg(long, value_name = "N,N,...")]
     pub levels: Option<String>,
-    /// What makes the score: logprob, the mean of levels by probability [else json]
-    #[arg(long, value_name = "FORM")]
-    pub answer: Option<String>,
     /// JSON Lines of prompts and responses; default those of import rows
     #[arg(long, value_name = "PATH")]
     pub rows: Vec<PathBuf>,
@@ -145,14 +142,8 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
     let place = endpoint_terms::found(endpoints, &endpoint)?;
     let seeded = dialect::wire(place.said.dialect).has_seed();
     let model = text(&args.model);
-    let answer = args.answer.as_deref().map(|word| {
-        AnswerForm::of(word).ok_or_else(|| {
-            let message = format!("--answer {word:?}: expected json or logprob");
-            CliError::usage(message, HELP)
-        })
-    });
     let plan = JudgePlan {
-        answer: answer.transpose()?.unwrap_or_default(),
+        answer: AnswerForm::Json,
         endpoint,
         judge,
         levels: levels

@@ -280,8 +280,6 @@ const FOLDS: &[FoldEntry] = &[
 /// and move no read model.
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
-    Kind::ContrastRecorded,
-    Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
     Kind::LogKeyRotated,
     Kind::NoteRecorded,
