@@ -159,7 +159,7 @@ def share_probe(state, key, row):
 def readable_probe(state, position, experiment, design, policy, row):
     """A probe of a design for audits whose label can be read from here on, and what it was drawn from."""
     scores = state.scores_of.get(experiment, {})
-    state.families.setdefault((experiment, design), len(scores))
+    state.families_probed.setdefault((experiment, design), len(scores))
     key = (experiment, policy, design)
     if key not in state.first_probe:
         calibrated = len(state.calibrated_rows.get((experiment, policy), ()))

@@ -81,7 +81,7 @@ class State:
         self.open_probes = {}                     # experiment -> policy -> design -> rows with a label that can be read
         self.first_probe = {}                     # (experiment, policy, design) -> (seq, rows by judge, calibrated) then
         self.prompt_designs = {}                  # (experiment, policy, item) -> designs that it is a probe of
-        self.families = {}                        # (experiment, design) -> policies with scores at its first open probe
+        self.families_probed = {}                 # (experiment, design) -> policies with scores at its first open probe
         self.scores_of = {}                       # experiment -> policy -> judge -> how many rows it scored
         self.calibrated_rows = {}                 # (experiment, policy) -> rows with a label for calibration
         self.inclusions = {}                      # (experiment, design) -> probability of a label, in millionths

@@ -383,7 +383,7 @@ def audit_grades(state, e):
     least = len(state.probed.get((e.experiment, e.data["design"]), ()))
     if state.asks("whole_family"):
         scored = len(state.scores_of.get(e.experiment, {}))
-        least = max(least, state.families.get((e.experiment, e.data["design"]), scored))
+        least = max(least, state.families_probed.get((e.experiment, e.data["design"]), scored))
     most = usual_margin(state, e)
     if audit.get("margin_micro") is None:
         return "a margin", "none"

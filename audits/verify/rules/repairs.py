@@ -184,7 +184,13 @@ def proposal_problem(state, e, run):
     most = run.data["terms"]["proposals"]
     if last == data["parent"] and tries >= most:
         return "at most %d proposals for a candidate" % most, str(tries + 1)
-    return None
+    return unjudged_problem(run, kept[:kept.index(data["parent"]) + 1])
+
+
+def unjudged_problem(run, kept):
+    """The built-in optimizer proposes by what feedback blames."""
+    judged = all(run.candidates[of].feedback for of in kept)
+    return None if judged or run.data["optimizer"] != "templates" else ("feedback on what a turn keeps", "none")
 
 
 def rejected_problem(state, e, run):
@@ -216,6 +222,9 @@ def arm_problem(run, parent, data):
 def closed_problem(state, e, run):
     if run.due() != ("proposals",):
         return first(run, "wf.iteration_closed")
+    problem = unjudged_problem(run, run.turns[-1]["kept"])
+    if problem:
+        return problem
     again = run.closing()
     return None if e.data == again else (encode(again), encode(e.data))
 

@@ -1,6 +1,7 @@
 //! What a model behind HTTP is asked for in a run of a prompt: a gradient for a request, then patches for a gradient, in the form
 //! `descend/1`. An ask follows from the record of the run before it, so it is made again from the log.
 
+use clover_event::Kind;
 use clover_event::id::RunId;
 use clover_event::payload::model_calls::AskedModel;
 use clover_event::payload::model_calls::CallPurpose;
@@ -37,7 +38,7 @@ pub fn due(run: &SgdRun) -> Result<ModelAsk, Unmet> {
     let (place, _) = run.awaited().required("an ask that waits")?;
     if run.due() == Some(SgdDue::Gradient) {
         let request = run.going().and_then(|step| step.request.as_ref());
-        let request = request.required("sgd.gradient_requested")?;
+        let request = request.required(Kind::SgdGradientRequested.as_str())?;
         let shown = request.request.as_str();
         return Ok(of(asked, (&run.said.run, place), [GRADIENT, shown]));
     }
