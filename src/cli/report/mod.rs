@@ -73,7 +73,7 @@ pub(super) enum Verb {
     /// All of one experiment: what was begun, and what came of it
     #[command(after_help = "Example:\n  clover report experiment arena -o arena.html")]
     Experiment(OfExperimentArgs),
-    /// What expires when: classes of retention, waivers, promotions, sealed labels; overdue first
+    /// What expires when: retention, waivers, promotions, sealed labels; overdue first
     #[command(after_help = "Example:\n  clover report expiry --before 2027-01-01 -o expiry.csv")]
     Expiry(ReportExpiryArgs),
     /// One gate: its plan, its looks, its decision, and who stood behind it
@@ -112,7 +112,7 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover report pccp --experiment arena -o pccp.html"
     )]
     Pccp(EvidenceArgs),
-    /// One run that repaired a workflow: candidates, changes, steps, and how far to believe it
+    /// One run that repaired a workflow: candidates, changes, steps, how far to believe it
     #[command(after_help = "Example:\n  clover report repair shop-1 -o shop-1.html")]
     Repair(ReportRepairArgs),
     /// What is kept and for how long, what was erased, and what is due

@@ -164,6 +164,15 @@ fn played(bytes: &[u8]) -> Option<String> {
     None
 }
 
+/// The tokens that an answer says, of input and output.
+fn usage_said(fault: Option<SaidUsage>, [input, output]: [u64; 2]) -> Option<[u64; 2]> {
+    match fault {
+        None => Some([input, output]),
+        Some(SaidUsage::Absent) => None,
+        Some(SaidUsage::Huge) => Some([1 << 40, output]),
+    }
+}
+
 /// The answer to a request that was asked `asked` times before.
 pub(super) fn answer(
     (dialect, path): (Dialect, &str),
@@ -221,11 +230,7 @@ pub(super) fn answer(
     let suffix = VERSION_SUFFIX;
     let model = fault.model.clone();
     let model = model.unwrap_or_else(|| format!("{}{suffix}", wanted.model));
-    let said = match fault.usage {
-        None => Some([input, output]),
-        Some(SaidUsage::Absent) => None,
-        Some(SaidUsage::Huge) => Some([1_u64 << 40, output]),
-    };
+    let said = usage_said(fault.usage, [input, output]);
     let tokens_said = wanted.logprobs.then(|| match level {
         Some(level) if !is_said => level_tokens(&text, *level, &wanted.levels, number(3)),
         _ => words.iter().map(|word| SaidToken::word(word)).collect(),

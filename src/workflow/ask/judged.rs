@@ -612,9 +612,9 @@ mod tests {
             ..plan()
         };
         let before = [
-            r##"{"ticket":"5344","reasoning":"3 of 4, "##,
-            r##"\"score\":2"##,
-            r##" is not it.","score":"##,
+            r#"{"ticket":"5344","reasoning":"3 of 4, "#,
+            r#"\"score\":2"#,
+            r#" is not it.","score":"#,
         ];
         let weighed: [(&str, Option<i64>); 8] = [
             ("3", Some(-2_302_585)),
@@ -649,7 +649,7 @@ mod tests {
             answer: AnswerForm::Logprob,
             ..plan()
         };
-        let head = r##"{"ticket":"5344","reasoning":"-","score":"##;
+        let head = r#"{"ticket":"5344","reasoning":"-","score":"#;
         let four: [(&str, Option<i64>); 1] = [("4", Some(0))];
         let good = said(&[head], ("4", &four), "}");
         assert!(plan.masses(&good, "5344").is_ok());

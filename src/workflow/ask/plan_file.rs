@@ -133,6 +133,8 @@ fn held_to(said: &Value, kept: &Value, path: &str) -> Result<(), PlanFileError> 
 
 #[cfg(test)]
 mod tests {
+    use clover_num::Count;
+
     use super::*;
 
     const SHORT: &str = "plan: judge_plan/1\njudge: helpful-1\nendpoint: sim\nmodel: m-1\n";
@@ -147,7 +149,7 @@ mod tests {
         assert!(seeded.seeded && seeded.temperature_micro == Some(0));
         assert_eq!(read(&seeded.to_bytes()).unwrap(), seeded);
         let weighed = read(format!("{SHORT}answer: logprob\n").as_bytes()).unwrap();
-        assert_eq!(weighed.weighed_levels().map(|of| of.value()), Some(5));
+        assert_eq!(weighed.weighed_levels().map(Count::value), Some(5));
         assert_eq!(read(&weighed.to_bytes()).unwrap(), weighed);
         let tens = format!("{SHORT}answer: logprob\nlevels: [0, 10]\n");
         let refused = read(tens.as_bytes()).unwrap_err();
