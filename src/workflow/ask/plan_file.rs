@@ -80,12 +80,7 @@ pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
     let file: PlanFile = document.decode()?;
     let said: Value = document.decode()?;
     let plan = JudgePlan {
-        // A word that is none is refused below, where the file is held against the plan.
-        answer: file
-            .answer
-            .as_deref()
-            .and_then(AnswerForm::of)
-            .unwrap_or_default(),
+        answer: answer(file.answer.as_deref())?,
         endpoint: file.endpoint,
         judge: file.judge,
         levels: file.levels.unwrap_or_else(|| LEVELS_USUAL.to_vec()),
@@ -99,6 +94,22 @@ pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
     let kept = serde_json::from_slice(&plan.to_bytes()).expect("BUG: a kept plan is JSON");
     held_to(&said, &kept, "")?;
     Ok(plan)
+}
+
+/// What makes the score.
+fn answer(word: Option<&str>) -> Result<AnswerForm, PlanFileError> {
+    let Some(word) = word else {
+        return Ok(AnswerForm::default());
+    };
+    AnswerForm::of(word).ok_or_else(|| PlanFileError::Member {
+        member: "answer".to_owned(),
+        expected: format!(
+            "{} or {}",
+            AnswerForm::Json.as_str(),
+            AnswerForm::Logprob.as_str()
+        ),
+        found: word.to_owned(),
+    })
 }
 
 /// Whether whatever a file says is what is kept.
