@@ -37,6 +37,14 @@ impl Micro {
         self.0
     }
 
+    /// `part` of `whole` in millionths, half to even; `None` where `whole` is 0 or the result does not fit. `part` is below 2^107.
+    pub fn share(part: u128, whole: u128) -> Option<Self> {
+        let scaled = part.checked_mul(1_000_000)?;
+        let (down, rest) = (scaled.checked_div(whole)?, scaled.checked_rem(whole)?);
+        let up = rest > whole - rest || (rest == whole - rest && down % 2 == 1);
+        Self::new(i64::try_from(down + u128::from(up)).ok()?)
+    }
+
     /// Parses JSON number text exactly, rounding half to even at the sixth decimal.
     /// Returns the value and whether anything was rounded away.
     ///
@@ -169,6 +177,22 @@ impl<'de> Deserialize<'de> for Micro {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_rounded_half_to_even() {
+        let of = |part, whole| Micro::share(part, whole).map(Micro::value);
+        assert_eq!(
+            [of(1, 2), of(1, 3), of(2, 3)],
+            [Some(500_000), Some(333_333), Some(666_667)]
+        );
+        // 0.5 and 1.5 millionths.
+        assert_eq!([of(1, 2_000_000), of(3, 2_000_000)], [Some(0), Some(2)]);
+        assert_eq!(
+            [of(0, 7), of(7, 7), of(1, 0)],
+            [Some(0), Some(1_000_000), None]
+        );
+        assert_eq!(of(u128::MAX, 1), None);
+    }
 
     #[test]
     fn decimal_text_is_read_exactly_half_to_even() {

@@ -56,11 +56,7 @@ pub fn score(masses: &[LevelMass], levels: Count) -> Result<Micro, MassFault> {
     if sum * 100 < MASS_WHOLE * COVERED_LEAST {
         return Err(MassFault::Uncovered);
     }
-    let (whole, of) = (weighed * 1_000_000, sum * steps);
-    let (down, rest) = (whole / of, whole % of);
-    let up = 2 * rest > of || (2 * rest == of && down % 2 == 1);
-    let share = i64::try_from(down + u128::from(up)).ok();
-    share.and_then(Micro::new).ok_or(MassFault::Level)
+    Micro::share(weighed, sum * steps).ok_or(MassFault::Level)
 }
 
 #[cfg(test)]

@@ -152,6 +152,21 @@ impl RepairBench {
         found(self.ledger.state(), &self.id)
     }
 
+    /// The run as the log has it, once it has ended.
+    ///
+    /// # Errors
+    /// [`RepairError::NoRun`]; [`RepairError::NotDue`] before its end.
+    fn ended(&self) -> Result<&WfRun, RepairError> {
+        let run = self.run()?;
+        if run.end.is_some() {
+            return Ok(run);
+        }
+        Err(RepairError::NotDue {
+            run: self.id.clone(),
+            due: run.due(),
+        })
+    }
+
     /// What it is held to.
     pub fn plan(&self) -> &RepairPlan {
         &self.plan

@@ -15,14 +15,7 @@ impl RepairBench {
     /// [`RepairError::NotDue`] before the run has ended; [`RepairError::Opened`] once what is right was read;
     /// [`RepairError::NoPair`] where there is none at all; no key; what the ledger says.
     pub fn pair(&mut self, ports: &mut dyn Ports, most: u64) -> Result<RepairPause, SessionError> {
-        let run = self.run()?;
-        if run.end.is_none() {
-            return Err(RepairError::NotDue {
-                run: self.id.clone(),
-                due: run.due(),
-            }
-            .into());
-        }
+        let run = self.ended()?;
         if run.truth.is_some() {
             return Err(RepairError::Opened(self.id.clone()).into());
         }

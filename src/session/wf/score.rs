@@ -20,14 +20,7 @@ impl RepairBench {
     /// # Errors
     /// [`RepairError::NotDue`] before the run has ended; [`RepairError::NoTruth`]; no key; what the ledger says.
     pub fn worth(&mut self, ports: &mut dyn Ports) -> Result<usize, SessionError> {
-        let run = self.run()?;
-        if run.end.is_none() {
-            return Err(RepairError::NotDue {
-                run: self.id.clone(),
-                due: run.due(),
-            }
-            .into());
-        }
+        let run = self.ended()?;
         let wanted = run.unworthed();
         if wanted.is_empty() {
             return Ok(0);

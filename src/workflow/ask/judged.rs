@@ -347,11 +347,8 @@ impl JudgePlan {
 
 /// A place among levels as a share from 0 to 1, in millionths, half to even.
 fn share(place: usize, levels: usize) -> Option<Micro> {
-    let (place, steps) = (u64::try_from(place).ok()?, u64::try_from(levels).ok()? - 1);
-    let whole = place * 1_000_000;
-    let (down, rest) = (whole / steps, whole % steps);
-    let up = 2 * rest > steps || (2 * rest == steps && down % 2 == 1);
-    Micro::new(i64::try_from(down + u64::from(up)).ok()?)
+    let steps = u128::try_from(levels).ok()?.checked_sub(1)?;
+    Micro::share(u128::try_from(place).ok()?, steps)
 }
 
 /// Members of an object in their order.

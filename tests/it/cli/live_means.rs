@@ -6,9 +6,9 @@ use super::endpoints::double;
 use super::killed::Home;
 use super::live_runs::ask;
 use super::live_runs::prepare;
+use super::live_runs::python_agrees;
 use super::live_runs::said;
 use super::live_runs::words;
-use crate::support::verifiers;
 
 const ROWS: u64 = 20;
 
@@ -56,18 +56,7 @@ fn a_score_is_the_mean_of_what_the_model_gave_each_level() {
     };
     assert_eq!(of(&scores), of(&calls));
     home.ok(&words("verify --recompute"));
-    if verifiers::python() {
-        home.ok(&["export", "jsonl", "-o", "theirs"]);
-        let folder = home.0.join("work/theirs");
-        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-        let arguments = [
-            path("ledger.jsonl"),
-            "--checkpoint".to_owned(),
-            path("checkpoint"),
-        ];
-        let outcome = verifiers::theirs(&arguments);
-        assert_eq!(outcome.first, None, "{:?}", outcome.all);
-    }
+    python_agrees(&home);
 }
 
 /// Given a server that takes the parameter and gives no probabilities; then no row gets the level that was said instead.

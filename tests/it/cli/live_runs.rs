@@ -69,6 +69,22 @@ pub(super) fn ask(judge: u64) -> String {
     )
 }
 
+/// The verifier in Python finds nothing, where Python is here.
+pub(super) fn python_agrees(home: &Home<'_>) {
+    if verifiers::python() {
+        home.ok(&["export", "jsonl", "-o", "theirs"]);
+        let folder = home.0.join("work/theirs");
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let arguments = [
+            path("ledger.jsonl"),
+            "--checkpoint".to_owned(),
+            path("checkpoint"),
+        ];
+        let outcome = verifiers::theirs(&arguments);
+        assert_eq!(outcome.first, None, "{:?}", outcome.all);
+    }
+}
+
 /// Every event of a kind, as its data.
 pub(super) fn said(home: &Home<'_>, kind: &str) -> Vec<Value> {
     let folder = home.0.join("work/said");
@@ -581,18 +597,7 @@ fn a_wrong_setting_costs_no_row() {
     assert_eq!(again["data"]["scored"], 20);
     home.ok(&words("verify --recompute"));
     // The verifier in Python takes a second call of a rejected ask too.
-    if verifiers::python() {
-        home.ok(&["export", "jsonl", "-o", "theirs"]);
-        let folder = home.0.join("work/theirs");
-        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-        let arguments = [
-            path("ledger.jsonl"),
-            "--checkpoint".to_owned(),
-            path("checkpoint"),
-        ];
-        let outcome = verifiers::theirs(&arguments);
-        assert_eq!(outcome.first, None, "{:?}", outcome.all);
-    }
+    python_agrees(&home);
 }
 
 /// Another model than the pinned one is named, and so is that none is.
