@@ -323,7 +323,7 @@ shapes! {
     "sgd approve": sgd::SgdRunShown;
     "sgd export": sgd::prompts::SgdExported;
     "sgd open": sgd::SgdRunShown;
-    "sgd plan": sgd::SgdPlanned;
+    "sgd plan": sgd::planned::SgdPlanned;
     "sgd promote": sgd::promotion::SgdPromotionShown;
     "sgd prompt check": sgd::prompts::SgdPromptChecked;
     "sgd prompt diff": sgd::prompts::SgdPromptDiff;

@@ -33,6 +33,7 @@ use crate::session::sgd::open;
 use crate::session::sgd::open::SgdRequest;
 use crate::view::View;
 use crate::view::sgd as views;
+use crate::view::sgd::planned;
 use crate::workflow::sgd::agents::AGGREGATE;
 
 const HELP: &str = "clover sgd open --help";
@@ -233,7 +234,9 @@ pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let key = ports.signer(ledger.state(), need);
     let key = key.map_err(SessionError::from)?.id();
     let plan = open::plan(&ledger, &request, key)?;
-    Ok(views::planned(ledger.state(), &plan, &request.experiment))
+    let cost = plan.agent_cost(&ledger)?;
+    let of = (&request.experiment, cost.as_ref());
+    Ok(planned::planned(ledger.state(), &plan, of))
 }
 
 pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {

@@ -13,6 +13,7 @@ use clover_event::payload::model_calls::AskedModel;
 use clover_event::payload::scoring::Decoding;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
+use clover_event::payload::sgd::DOCUMENT_MAX;
 use clover_event::payload::sgd::SgdAgents;
 use clover_event::payload::sgd::SgdDocument;
 use clover_event::payload::sgd::SgdOpened;
@@ -20,6 +21,7 @@ use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd::SgdSplits;
 use clover_event::payload::sgd::SgdTerms;
+use clover_event::payload::sgd_steps::ATTEMPTS_MAX;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::AppendedEvent;
@@ -27,6 +29,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
+use clover_projection::budgets::Budgets;
 use clover_projection::judges::Judges;
 use clover_projection::sgd::SgdRuns;
 use clover_projection::sgd::draws::beacon_of;
@@ -45,6 +48,7 @@ use clover_workflow::sgd::rows;
 use clover_workflow::sgd::rule;
 
 use crate::append;
+use crate::asking;
 use crate::asking::ModelTerms;
 use crate::error::SessionError;
 use crate::ports::KeyNeed;
@@ -76,6 +80,27 @@ pub struct SgdRequest {
     pub terms: SgdTerms,
 }
 
+/// Bytes that a request to a model counts for before there is one: four documents of the greatest length.
+pub const ASK_BYTES: usize = 4 * DOCUMENT_MAX;
+
+/// What a model that writes gradients and patches costs at most, in millionths of a dollar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SgdAgentCost {
+    /// The most that the run may cost, where it says so.
+    pub cap: Option<u64>,
+    /// What is left in its account.
+    pub left: u64,
+    /// What every ask of every step costs at its bound.
+    pub most: u64,
+}
+
+impl SgdAgentCost {
+    /// Whether account and cap have room for every ask at its bound.
+    pub fn fits(&self) -> bool {
+        self.most <= self.left.min(self.cap.unwrap_or(u64::MAX))
+    }
+}
+
 /// A run as it would be opened.
 #[derive(Clone, Debug)]
 pub struct SgdPlan {
@@ -89,6 +114,37 @@ impl SgdPlan {
     /// Rows of a part.
     pub fn count(&self, split: SgdSplit) -> u64 {
         self.rows.get(&split).map_or(0, |rows| rows.len() as u64)
+    }
+
+    /// Asks of a model that writes gradients and patches, at most: of each step one gradient and every attempt at a patch. 0
+    /// where no model behind HTTP is asked.
+    pub fn agent_asks(&self) -> u64 {
+        let is_asked = self.opened.asked.is_some();
+        let each = 1 + ATTEMPTS_MAX;
+        self.opened.terms.steps.value() * if is_asked { each } else { 0 }
+    }
+
+    /// What these asks cost at most, and what is left in their account, in millionths of a dollar; `None` where nothing costs
+    /// anything. A request counts as [`ASK_BYTES`] bytes.
+    ///
+    /// # Errors
+    /// What prices and accounts lack.
+    pub fn agent_cost(&self, ledger: &Ledger) -> Result<Option<SgdAgentCost>, SessionError> {
+        let Some(asked) = &self.opened.asked else {
+            return Ok(None);
+        };
+        let Some(tariff) = asking::tariff_of(ledger, asked)? else {
+            return Ok(None);
+        };
+        let bound = tariff.row.bound(ASK_BYTES, asked.max_output_tokens.value());
+        let most = bound.value().saturating_mul(self.agent_asks());
+        let budgets = ledger.state().fold::<Budgets>();
+        let account = budgets.accounts.get(&tariff.account);
+        Ok(Some(SgdAgentCost {
+            cap: asked.cap_usd_micro.map(Count::value),
+            left: account.map_or(0, |of| of.left(append::now(ledger))),
+            most,
+        }))
     }
 
     /// Asks of the judge where every step is taken: base and val first, then a batch and val each step, test twice.

@@ -1,5 +1,6 @@
 //! Runs that lower the loss of a judge's prompt: how one stands, its curves, what was rejected, and every run.
 
+pub mod planned;
 pub mod promotion;
 pub mod prompts;
 
@@ -23,7 +24,6 @@ use crate::num::Micro;
 use crate::projection::sgd::SgdRun;
 use crate::projection::sgd::SgdRuns;
 use crate::report::spark;
-use crate::session::sgd::open::SgdPlan;
 use crate::session::sgd::running::SgdPause;
 use crate::view::View;
 use crate::view::synth_asked;
@@ -42,26 +42,6 @@ pub struct SgdCounts {
     pub train: u64,
     /// Checkpoints are chosen on them.
     pub val: u64,
-}
-
-/// A run as it would be opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SgdPlanned {
-    /// Scores that the judge is asked for at most.
-    pub asks_max: u64,
-    /// The experiment.
-    pub experiment: ExperimentId,
-    /// The judge.
-    pub judge: JudgeId,
-    /// Digest of prompt 0.
-    pub prompt_digest: Digest,
-    /// Its rows.
-    pub rows: SgdCounts,
-    /// The run.
-    pub run: RunId,
-    /// Most steps.
-    pub steps_max: u64,
 }
 
 /// A step of a run.
@@ -263,34 +243,6 @@ fn spent(view: &mut View, experiment: &ExperimentId, other: &RunId) {
     view.sentence(
         "Import rows that no run has read into another experiment, and open the run there.",
     );
-}
-
-/// A run as it would be opened.
-pub fn planned(state: &State, plan: &SgdPlan, experiment: &ExperimentId) -> View {
-    let said = &plan.opened;
-    let facts = SgdPlanned {
-        asks_max: plan.asks(),
-        experiment: experiment.clone(),
-        judge: said.judge.clone(),
-        prompt_digest: said.prompt_digest,
-        rows: counts(|split| plan.count(split)),
-        run: said.run.clone(),
-        steps_max: said.terms.steps.value(),
-    };
-    let mut view = View::of(&facts);
-    view.pairs([
-        ("run", facts.run.to_string()),
-        ("judge", facts.judge.to_string()),
-        ("prompt 0", facts.prompt_digest.to_hex()),
-        ("rows", in_words(facts.rows)),
-        ("steps", format!("at most {}", facts.steps_max)),
-        ("scores", format!("at most {}", facts.asks_max)),
-    ]);
-    view.sentence("Nothing is on record yet.");
-    if let Some(other) = other_reader(state, (experiment, &facts.run)) {
-        spent(&mut view, experiment, other);
-    }
-    view
 }
 
 pub(in crate::view) fn facts(state: &State, run: &SgdRun) -> SgdRunShown {

@@ -1,0 +1,95 @@
+//! A run as it would be opened: its rows, how often its judge and its model are asked, and what that costs at most.
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
+use crate::event::id::RunId;
+use crate::ground::digest::Digest;
+use crate::ledger::State;
+use crate::session::sgd::open::SgdAgentCost;
+use crate::session::sgd::open::SgdPlan;
+use crate::view::View;
+use crate::view::judge_ask::dollars;
+use crate::view::sgd::SgdCounts;
+use crate::view::sgd::counts;
+use crate::view::sgd::in_words;
+use crate::view::sgd::other_reader;
+use crate::view::sgd::spent;
+
+/// A run as it would be opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SgdPlanned {
+    /// Asks of a model that writes gradients and patches, at most; 0 where no model behind HTTP does.
+    pub agent_asks_max: u64,
+    /// What these asks cost at most, in millionths of a dollar, with 131,072 bytes a request; `null` where they are free.
+    pub agent_cost_max_usd_micro: Option<u64>,
+    /// What is left in the account that pays them, in millionths of a dollar; `null` where they are free.
+    pub account_left_usd_micro: Option<u64>,
+    /// Scores that the judge is asked for at most.
+    pub asks_max: u64,
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The judge.
+    pub judge: JudgeId,
+    /// Digest of prompt 0.
+    pub prompt_digest: Digest,
+    /// Its rows.
+    pub rows: SgdCounts,
+    /// The run.
+    pub run: RunId,
+    /// Most steps.
+    pub steps_max: u64,
+}
+
+/// A run as it would be opened.
+pub fn planned(
+    state: &State,
+    plan: &SgdPlan,
+    (experiment, cost): (&ExperimentId, Option<&SgdAgentCost>),
+) -> View {
+    let said = &plan.opened;
+    let facts = SgdPlanned {
+        agent_asks_max: plan.agent_asks(),
+        agent_cost_max_usd_micro: cost.map(|of| of.most),
+        account_left_usd_micro: cost.map(|of| of.left),
+        asks_max: plan.asks(),
+        experiment: experiment.clone(),
+        judge: said.judge.clone(),
+        prompt_digest: said.prompt_digest,
+        rows: counts(|split| plan.count(split)),
+        run: said.run.clone(),
+        steps_max: said.terms.steps.value(),
+    };
+    let mut view = View::of(&facts);
+    view.pairs([
+        ("run", facts.run.to_string()),
+        ("judge", facts.judge.to_string()),
+        ("prompt 0", facts.prompt_digest.to_hex()),
+        ("rows", in_words(facts.rows)),
+        ("steps", format!("at most {}", facts.steps_max)),
+        ("scores", format!("at most {}", facts.asks_max)),
+    ]);
+    if facts.agent_asks_max > 0 {
+        let money = cost.map_or_else(
+            || "free".to_owned(),
+            |of| {
+                let (most, left) = (dollars(of.most), dollars(of.left));
+                format!("at most {most}, of {left} in the account")
+            },
+        );
+        let asks = format!("at most {}", facts.agent_asks_max);
+        view.pairs([("asks of the model", asks), ("cost", money)]);
+    }
+    view.sentence("Nothing is on record yet.");
+    if cost.is_some_and(|of| !of.fits()) {
+        view.sentence(
+            "The most that it may cost is more than there is room for: then the run waits with exit 11, and goes on once there is more.",
+        );
+    }
+    if let Some(other) = other_reader(state, (experiment, &facts.run)) {
+        spent(&mut view, experiment, other);
+    }
+    view
+}
