@@ -104,6 +104,10 @@ fn nothing_is_sent_without_room_and_another_model_is_none() {
     assert_eq!(run["asked"]["by_outcome"]["mismatched"], 1, "{run:#}");
     assert!(run["asked"]["settled_usd_micro"].as_u64().unwrap() >= billed(&of));
     let (mut poor, of) = opened("", 1, 10);
+    let plan = "sgd plan two --judge sim --simulated --prompt judge.md --steps 1 --endpoint sim --model m-1 --pin m-1-2026-01-15 --account optimizers";
+    let planned = poor.run(plan).out;
+    assert!(planned.contains("of $0.00001 in the account"), "{planned}");
+    assert!(planned.contains("more than there is room for"), "{planned}");
     let ran = poor.run("sgd run one");
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
     assert_eq!(of.billed().len(), 0);
