@@ -1,10 +1,13 @@
 //! `clover audit`: audits that are run once, and the questions that an auditor asks of a log.
 
+use std::path::PathBuf;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::transport;
 use crate::cli::verify;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
@@ -19,19 +22,45 @@ pub(super) enum Verb {
     Run(transport::Verb),
     /// Who signed what, in which role
     #[command(after_help = "Example:\n  clover audit signers")]
-    Signers,
+    Signers(AuditedFile),
     /// Whether each plan was in force before its first outcome
     #[command(after_help = "Example:\n  clover audit plans")]
-    Plans,
+    Plans(AuditedFile),
     /// Who saw outcomes that were kept back, when and what for
     #[command(after_help = "Example:\n  clover audit peeks")]
-    Peeks,
+    Peeks(AuditedFile),
     /// Which decisions are computed again, and from what
     #[command(after_help = "Example:\n  clover audit decisions")]
-    Decisions,
+    Decisions(AuditedFile),
     /// The verdict and all of these on one page
     #[command(after_help = "Example:\n  clover audit summary --render html > audit.html")]
     Summary(SummaryArgs),
+}
+
+/// What is asked, where it is not the ledger.
+#[derive(Debug, clap::Args)]
+pub(super) struct AuditedFile {
+    /// A bundle: its own verifier answers
+    #[arg(value_name = "BUNDLE", hide = true)]
+    pub bundle: Option<PathBuf>,
+}
+
+type LedgerQuestion = fn(&Ledger, &State) -> Result<View, LedgerError>;
+
+/// The question, of the ledger. A bundle answers by the verifier inside.
+fn asked(of: &AuditedFile, word: &str, ask: LedgerQuestion) -> Result<LedgerQuestion, CliError> {
+    let Some(bundle) = &of.bundle else {
+        return Ok(ask);
+    };
+    let named = shell::word(&bundle.display());
+    let message = format!(
+        "{}: this verb asks the ledger that is open, and no file: a bundle answers by the verifier inside",
+        bundle.display()
+    );
+    Err(CliError::usage(
+        message,
+        format!("python3 {named} --ask {word}"),
+    ))
 }
 
 #[derive(Debug, clap::Args)]
@@ -42,12 +71,12 @@ pub(super) struct SummaryArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
-    let ask: fn(&Ledger, &State) -> Result<View, LedgerError> = match verb {
+    let ask = match verb {
         Verb::Run(verb) => return transport::run(ctx, verb),
-        Verb::Signers => audit::signers,
-        Verb::Plans => audit::plans,
-        Verb::Peeks => audit::peeks,
-        Verb::Decisions => audit::decisions,
+        Verb::Signers(of) => asked(of, "signers", audit::signers)?,
+        Verb::Plans(of) => asked(of, "plans", audit::plans)?,
+        Verb::Peeks(of) => asked(of, "peeks", audit::peeks)?,
+        Verb::Decisions(of) => asked(of, "decisions", audit::decisions)?,
         Verb::Summary(args) => return summary(ctx, args.full),
     };
     let (_, ledger, at) = home::view(ctx)?;

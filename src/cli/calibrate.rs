@@ -32,7 +32,8 @@ pub(super) enum Verb {
     /// What new scores become
     #[command(
         after_help = "Lines of --rows: {\"score\": 0.8}, with each covariate by its name beside it. The calibrator is fitted\n\
-                      again from the rows that it names, and refused where it is not the one on record.\n\n\
+                      again from the rows that it names, and refused where it is not the one on record. That of an\n\
+                      iteration is read from its curves; it takes scores as its rubric computes them, 0 to 1.\n\n\
                       Example:\n  clover calibrate apply --score 0.8\n  clover calibrate apply --score 80 --scale 0:100\n  clover calibrate apply 4127 --rows new.jsonl --json"
     )]
     Apply(Apply),
@@ -96,7 +97,9 @@ fn loaded(
     };
     let judges = state.fold::<Judges>().of(&fit.experiment);
     let judge = judges.and_then(|of| of.judges.get(&fit.said.terms.judge));
-    let own = judge.and_then(|of| of.said.scale);
+    // The scores of an iteration are computed by its rubric: they are on no scale of the judge.
+    let is_of_judge = fit.said.terms.iteration.is_none();
+    let own = judge.and_then(|of| of.said.scale).filter(|_| is_of_judge);
     Ok((calibrators::load(&home, &ledger, fit)?, own))
 }
 

@@ -61,9 +61,24 @@ pub(super) const DAY: &str = "\"-\".join(p.zfill(2) for p in reversed(r[k].split
 /// The value of `--map` for fields that a file of comma-separated values lacks: `NAME` where no column suggests itself. A
 /// column is suggested once, for the first field with a part of its name, or by its numbers.
 pub(super) fn suggested(bytes: &[u8], missing: &[&str]) -> String {
+    let pairs = suggestions(bytes, missing, |_| false);
+    let pairs = pairs
+        .into_iter()
+        .map(|(field, column)| format!("{field}={}", column.as_deref().unwrap_or("NAME")));
+    let pairs: Vec<_> = pairs.collect();
+    shell::word(&pairs.join(","))
+}
+
+/// For each field a column that suggests itself, of those that are not taken.
+pub(super) fn suggestions<'f>(
+    bytes: &[u8],
+    missing: &[&'f str],
+    is_taken: impl Fn(&str) -> bool,
+) -> Vec<(&'f str, Option<String>)> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut columns = names(FileForm::Csv, text.trim_end_matches('\r'));
+    columns.retain(|column| !is_taken(column));
     let pairs = missing.iter().map(|field| {
         let parts = PARTS.iter().find(|(of, _)| of == field);
         let mut parts = parts.into_iter().flat_map(|(_, parts)| parts.iter());
@@ -83,9 +98,10 @@ pub(super) fn suggested(bytes: &[u8], missing: &[&str]) -> String {
     let number = numbers.next().filter(|_| numbers.next().is_none());
     let pairs = pairs.into_iter().map(|(field, column)| {
         let is_number = matches!(field, row::JUDGE_SCORE | row::ORACLE_LABEL);
-        let column = column.or_else(|| number.clone().filter(|_| is_number));
-        format!("{field}={}", column.as_deref().unwrap_or("NAME"))
+        (
+            field,
+            column.or_else(|| number.clone().filter(|_| is_number)),
+        )
     });
-    let pairs: Vec<_> = pairs.collect();
-    shell::word(&pairs.join(","))
+    pairs.collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::cli::intake_columns;
 use crate::ground::shell;
 use crate::view::guide::PromptPlace;
 use crate::workflow::import::Brings;
@@ -245,12 +246,31 @@ impl FileColumns {
         shell::quoted(&format!(". + {{{}}}", members.join(", ")))
     }
 
-    /// The pairs for `--map`.
-    pub(super) fn pairs(&self) -> String {
-        let pairs = self.map.iter();
-        let pairs: Vec<_> = pairs
-            .map(|(field, column)| format!("{field}={column}"))
+    /// The pairs for `--map` of comma-separated values: those found, and for each other field that is needed the column that
+    /// suggests itself, else `NAME`. A file of one policy may have no column for it.
+    pub(super) fn pairs(&self, bytes: &[u8], brings: Brings) -> String {
+        let value = match brings {
+            Brings::Labels => Some(row::ORACLE_LABEL),
+            Brings::Scores => Some(row::JUDGE_SCORE),
+            Brings::Texts => None,
+        };
+        // A text of a prompt gives its id.
+        let item = (!self.has(row::PROMPT)).then_some(row::PROMPT_ID);
+        let needed = [value, item, Some(row::TARGET_POLICY)];
+        let missing: Vec<_> = needed
+            .into_iter()
+            .flatten()
+            .filter(|field| !self.has(field))
             .collect();
-        pairs.join(",")
+        let is_taken = |column: &str| self.map.iter().any(|(_, taken)| taken == column);
+        let more = intake_columns::suggestions(bytes, &missing, is_taken);
+        let more = more.into_iter().filter_map(|(field, column)| {
+            let or_none = (field != row::TARGET_POLICY).then(|| "NAME".to_owned());
+            Some((field, column.or(or_none)?))
+        });
+        let found = self.map.iter();
+        let found = found.map(|(field, column)| format!("{field}={column}"));
+        let all = found.chain(more.map(|(field, column)| format!("{field}={column}")));
+        all.collect::<Vec<_>>().join(",")
     }
 }

@@ -424,7 +424,7 @@ impl GivenRows {
             file.before = format!("jq -c {} {} > rows.jsonl && ", columns.renamed(), file.file);
             "rows.jsonl".clone_into(&mut file.file);
         } else {
-            file.columns = format!(" --map {}", shell::word(&columns.pairs()));
+            file.columns = format!(" --map {}", shell::word(&columns.pairs(bytes, brings)));
         }
         file
     }

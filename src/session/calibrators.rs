@@ -4,17 +4,19 @@ use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
+use clover_event::id::IterationId;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_ledger::Ledger;
 use clover_projection::reader::LogReader;
 use clover_projection::reader::Model;
-use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Model as CalibratorModel;
 use clover_stats::direct::Scale;
 use clover_stats::inference::Interval;
 use clover_stats::reliability::CalibrationLine;
 use clover_stats::student::Alternative;
 use clover_workflow::estimate::compute;
+use clover_workflow::estimate::model;
 use clover_workflow::estimate::planning::LABELS_MIN;
 use clover_workflow::estimate::rows;
 use clover_workflow::estimate::rows::Which;
@@ -119,12 +121,14 @@ pub fn find(ledger: &Ledger, below: u64, name: Option<&str>) -> Result<Fit, Sess
     }
 }
 
-/// A calibrator that was fitted again from the rows that it names, and is the one on record.
+/// A calibrator that is the one on record: fitted again from the rows that it names, or, for one of an iteration, read from the
+/// curves that its digest covers.
 #[derive(Debug)]
 pub struct RefittedCalibrator {
     /// What is on record.
     pub fit: Fit,
-    calibrator: Calibrator,
+    model: CalibratorModel,
+    uses_covariates: bool,
     line: Option<CalibrationLine>,
     judge: Option<Scale>,
     output: Scale,
@@ -139,20 +143,15 @@ pub struct CalibratedScore {
     pub is_beyond: bool,
 }
 
-/// Fits a calibrator again and holds it to its record.
+/// Fits a calibrator again and holds it to its record. That of an iteration is read from its curves and held to its digest:
+/// `clover replay SEQ` fits it again.
 ///
 /// # Errors
-/// [`EstimateError::OfIteration`] for a calibrator of an iteration, whose scores no rows of a file have;
-/// [`EstimateError::Changed`] where the rows give another one; and those of gathering rows.
+/// [`EstimateError::Changed`] where the rows or the curves give another one; and those of gathering rows.
 pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator, SessionError> {
     let said = &fit.said;
-    if let Some(of) = &said.terms.iteration {
-        let iteration = of.iteration.clone();
-        return Err(EstimateError::OfIteration {
-            iteration,
-            seq: fit.seq,
-        }
-        .into());
+    if said.terms.iteration.is_some() {
+        return of_iteration(ledger, fit);
     }
     let which = Which {
         experiment: &fit.experiment,
@@ -178,14 +177,37 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator
     let calibration = analysis.calibration.map_err(|_| changed)?;
     Ok(RefittedCalibrator {
         fit,
-        calibrator: calibration.calibrator,
+        uses_covariates: calibration.calibrator.uses_covariates,
+        model: calibration.calibrator.full,
         line: calibration.line,
         judge: analysis.judge_scale,
         output: analysis.output_scale,
     })
 }
 
+/// A calibrator of an iteration, whose scores and labels are shares from 0 to 1.
+fn of_iteration(ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator, SessionError> {
+    let changed = EstimateError::Changed { seq: fit.seq };
+    let bytes = ledger.past().blob(&fit.said.model.blake3)?;
+    let bytes = bytes.ok_or(EstimateError::NoCurves { seq: fit.seq })?;
+    let model = model::read(&bytes, &fit.said.calibrator).ok_or(changed)?;
+    Ok(RefittedCalibrator {
+        uses_covariates: fit.said.uses_covariates,
+        fit,
+        model,
+        line: None,
+        judge: Some(Scale::UNIT),
+        output: Scale::UNIT,
+    })
+}
+
 impl RefittedCalibrator {
+    /// The iteration by whose rubric its scores are computed.
+    pub fn iteration(&self) -> Option<&IterationId> {
+        let of = self.fit.said.terms.iteration.as_ref()?;
+        Some(&of.iteration)
+    }
+
     /// Ends of the scale of scores.
     pub fn scores(&self) -> (f64, f64) {
         self.judge.unwrap_or(Scale::UNIT).ends()
@@ -217,9 +239,7 @@ impl RefittedCalibrator {
     /// Covariates that it needs, in their order.
     pub fn covariates(&self) -> impl Iterator<Item = &str> {
         let names = self.fit.said.terms.covariates.iter();
-        names
-            .map(FieldId::as_str)
-            .filter(|_| self.calibrator.uses_covariates)
+        names.map(FieldId::as_str).filter(|_| self.uses_covariates)
     }
 
     /// What it says of a score, with a value for each of [`covariates`](Self::covariates); `None` for a score outside its
@@ -229,7 +249,7 @@ impl RefittedCalibrator {
         let unit = self.judge.map_or(Some(0.5), |scale| scale.to_unit(score))?;
         let range = &self.fit.said.score_range;
         Some(CalibratedScore {
-            value: self.output.level(self.calibrator.predict(unit, covariates)),
+            value: self.output.level(self.model.predict(unit, covariates)),
             is_beyond: score < range.low.value() || score > range.high.value(),
         })
     }

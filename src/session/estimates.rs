@@ -6,7 +6,6 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
-use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::EstimateTerms;
@@ -78,13 +77,9 @@ pub enum EstimateError {
     /// No calibrator was fitted on the rows of an environment.
     #[error("no estimate of {0} alone was made yet, so it has no calibrator of its own")]
     NoLocalCalibrator(String),
-    /// A calibrator of an iteration reads scores of its rubric.
-    #[error(
-        "the calibrator at seq {seq} reads scores that iteration {iteration} computed by its rubric"
-    )]
-    OfIteration {
-        /// The iteration.
-        iteration: IterationId,
+    /// The curves of a calibrator of an iteration are not here.
+    #[error("the curves of the calibrator at seq {seq} are not in this ledger")]
+    NoCurves {
         /// Its entry.
         seq: u64,
     },

@@ -160,7 +160,15 @@ pub fn list(fits: &[Fit]) -> View {
         "labelled scores",
     ];
     view.table(&head, rows);
-    view.with_next("clover calibrate show")
+    let newest = fits.last().map(|fit| fit.seq);
+    let is_default = |fit: &Fit| {
+        let terms = &fit.said.terms;
+        terms.iteration.is_none() && terms.environment.is_none()
+    };
+    match newest.filter(|_| !fits.iter().any(is_default)) {
+        Some(seq) => view.with_next(format!("clover calibrate show {seq}")),
+        None => view.with_next("clover calibrate show"),
+    }
 }
 
 /// Which rows it was fitted on, and is for.
@@ -235,9 +243,12 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
             "error",
             format!("{:.4} of one label, out of fold", loaded.error()),
         ),
-        ("slope", facts.slope.map_or("none".to_owned(), slope)),
     ]);
-    if facts.slope.is_none_or(says_nothing) {
+    if loaded.iteration().is_none() {
+        view.pairs([("slope", facts.slope.map_or("none".to_owned(), slope))]);
+    }
+    reads(&mut view, loaded);
+    if loaded.iteration().is_none() && facts.slope.is_none_or(says_nothing) {
         view.sentence(
             "Nothing shows that labels rise with these calibrated scores: the judge adds little to the labels.",
         );
@@ -262,6 +273,15 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         "clover calibrate apply {} --score {low}",
         record.seq
     ))
+}
+
+/// Which scores a calibrator of an iteration reads.
+fn reads(view: &mut View, loaded: &RefittedCalibrator) {
+    if let Some(iteration) = loaded.iteration() {
+        view.sentence(format!(
+            "It reads scores as iteration {iteration} computes them by its rubric, 0 to 1, and not the judge's own."
+        ));
+    }
 }
 
 /// What scores became; `rows` are shown one by one where they are few.
@@ -297,6 +317,7 @@ pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> Vie
             facts.error
         ));
     }
+    reads(&mut view, loaded);
     if let Some(scope) = &loaded.fit.said.terms.environment {
         view.sentence(format!(
             "This calibrator was fitted on rows of {scope} alone: what it says of other rows is not known."

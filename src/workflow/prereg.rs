@@ -1,6 +1,7 @@
 //! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
 
 use clover_event::id::PatchFamilyId;
+use clover_event::id::PolicyId;
 use clover_event::payload::manifest::AuditedEnvironment;
 use clover_event::payload::manifest::Beacon;
 use clover_event::payload::manifest::ConfirmTest;
@@ -101,6 +102,16 @@ pub fn preflight(manifest: &Manifest) -> Report {
         report.fault(path, expected, Code::FamilyBudget.of(alpha));
     }
     spent(manifest, &mut report);
+    if let Some(order) = manifest.estimates.as_ref().and_then(|of| of.order.as_ref()) {
+        let policies: Vec<_> = order.policies.iter().map(PolicyId::as_str).collect();
+        report.said.push(format!(
+            "the order that may be claimed is that of {} by scores of {}, from {} labels for calibration on: every other one is \
+             exploratory",
+            policies.join(", "),
+            order.judge,
+            order.labels.value()
+        ));
+    }
     if let Some(test) = &manifest.test {
         values(manifest, &mut report);
         gate(manifest, test, &mut report);

@@ -185,7 +185,7 @@ MANIFEST = record(
         seed=hex64, steps=COUNT, structure_lr_micro=MICRO, test_root=encoded(32), train_root=encoded(32),
         validation_root=encoded(32), warmup=COUNT)),
     supersedes=Optional(hex64),
-    template=one_of("compare", "gate", "iteration", "sgd", "transport", "workflow"),
+    template=one_of("compare", "estimates", "gate", "iteration", "sgd", "transport", "workflow"),
     test=Optional(TEST),
     title=text,
     transport=Optional(record(

@@ -36,8 +36,8 @@ def supersession(record_):
         return "a manifest in force", "one that %s superseded (E_STALE_VERSION)" % record_.superseded_by
 
 
-NEEDS = {"compare": "compare", "gate": "arms data estimand metric multiplicity test", "iteration": "iteration", "sgd": "sgd",
-         "transport": "transport", "workflow": "workflow"}
+NEEDS = {"compare": "compare", "estimates": "estimates", "gate": "arms data estimand metric multiplicity test",
+         "iteration": "iteration", "sgd": "sgd", "transport": "transport", "workflow": "workflow"}
 OWNED = {"compare": "compare", "iteration": "iteration", "sgd": "sgd", "test": "gate", "transport": "transport", "workflow": "workflow"}
 RANGES = (
     ("data.exposure_cap", 1, MANY), ("data.label_policy.pi_min_micro", 1, ONE), ("data.n_units", 1, MANY),

@@ -78,7 +78,7 @@ pub(super) enum Verb {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PreregNewArgs {
-    /// compare, gate, iteration, sgd, transport or workflow
+    /// compare, estimates, gate, iteration, sgd, transport or workflow
     #[arg(long, value_name = "NAME")]
     pub template: String,
     /// A manifest of agent-eval, JSON: what it binds is filled in, of a gate

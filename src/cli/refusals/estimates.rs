@@ -29,7 +29,9 @@ impl From<EstimateError> for CliError {
                 Self::not_found(message, next)
             }
             EstimateError::NoRows(_) => Self::not_found(message, "clover regime list"),
-            EstimateError::OfIteration { .. } => Self::usage(message, "clover calibrate list"),
+            EstimateError::NoCurves { seq } => {
+                Self::not_found(message, format!("clover replay {seq}"))
+            }
             EstimateError::NoCalibrator { name: None } => {
                 Self::not_found(message, "clover estimate")
             }

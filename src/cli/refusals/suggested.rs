@@ -63,6 +63,15 @@ pub(in crate::cli) fn without_those_for_good(
     mut error: clap::Error,
     args: &[OsString],
 ) -> clap::Error {
+    // What answers every question with yes is not led to either.
+    let asks_nothing =
+        |value: &ContextValue| matches!(value, ContextValue::String(name) if name == "--yes");
+    if error
+        .get(ContextKind::SuggestedArg)
+        .is_some_and(asks_nothing)
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
     let kind = ContextKind::SuggestedSubcommand;
     let offered = match error.remove(kind) {
         Some(ContextValue::Strings(offered)) => offered,

@@ -115,5 +115,11 @@ pub fn list(state: &State) -> View {
     });
     let head = ["gate", "units", "looks", "log e", "decided", "outcome"];
     view.table(&head, rows);
-    view.with_next("clover gate show ID")
+    // The newest that is still to be decided; where all are, the newest.
+    let newest = facts.gates.iter();
+    let newest = newest.max_by_key(|(_, of)| (of.decided.is_none(), of.opened_seq));
+    match newest {
+        Some((id, _)) => view.with_next(format!("clover gate show {id}")),
+        None => view,
+    }
 }

@@ -22,6 +22,7 @@ use crate::workflow::prereg::Report;
 pub fn template(of: Template) -> &'static str {
     match of {
         Template::Compare => include_str!("compare.yaml"),
+        Template::Estimates => include_str!("estimates.yaml"),
         Template::Gate => include_str!("gate.yaml"),
         Template::Iteration => include_str!("iteration.yaml"),
         Template::Sgd => include_str!("sgd.yaml"),
@@ -72,7 +73,7 @@ pub fn meaning(plan: &str, path: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NewPlan {
-    /// What it plans: `compare`, `gate`, `iteration`, `sgd`, `transport` or `workflow`.
+    /// What it plans: `compare`, `estimates`, `gate`, `iteration`, `sgd`, `transport` or `workflow`.
     pub template: &'static str,
     /// The file, YAML with comments.
     pub text: String,
@@ -108,7 +109,7 @@ pub struct CheckedManifest {
     pub notes: Vec<String>,
     /// What its sizes come to, in the order shown.
     pub preflight: Vec<Measure>,
-    /// What it plans: `compare`, `gate`, `iteration`, `sgd`, `transport` or `workflow`.
+    /// What it plans: `compare`, `estimates`, `gate`, `iteration`, `sgd`, `transport` or `workflow`.
     pub template: &'static str,
     /// Criteria of an iteration that no candidate passes at these sizes.
     pub unmet: Vec<String>,

@@ -14,7 +14,7 @@ pub mod environments;
 pub mod form;
 mod labels;
 mod missing;
-pub(crate) mod model;
+pub mod model;
 mod parted;
 pub mod planning;
 pub mod probes;

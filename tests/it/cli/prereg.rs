@@ -24,6 +24,7 @@ fn filled(desk: &mut Desk, template: &str, id: &str) -> String {
             }
             "family" => "primary".to_owned(),
             "second" => "another".to_owned(),
+            "policies" => "[base, tuned]".to_owned(),
             "alpha_micro" => "50000 ".to_owned(),
             _ => "something".to_owned(),
         };

@@ -92,6 +92,8 @@ pub const PLAN_LABEL: &str = "clover/plan/v1";
 pub enum Template {
     /// Two judges on the same labels.
     Compare,
+    /// How policies are estimated and compared, and in which order.
+    Estimates,
     /// A sequential test of a candidate.
     Gate,
     /// An iteration of a rubric.
@@ -106,8 +108,9 @@ pub enum Template {
 
 impl Template {
     /// Every template.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Compare,
+        Self::Estimates,
         Self::Gate,
         Self::Iteration,
         Self::Sgd,
@@ -119,6 +122,7 @@ impl Template {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Compare => "compare",
+            Self::Estimates => "estimates",
             Self::Gate => "gate",
             Self::Iteration => "iteration",
             Self::Sgd => "sgd",
@@ -131,6 +135,7 @@ impl Template {
     pub fn needs(self) -> &'static [&'static str] {
         match self {
             Self::Compare => &["compare"],
+            Self::Estimates => &["estimates"],
             Self::Gate => &["arms", "data", "estimand", "metric", "multiplicity", "test"],
             Self::Iteration => &["iteration"],
             Self::Sgd => &["sgd"],
@@ -286,6 +291,7 @@ impl Manifest {
             "compare" => self.compare.is_some(),
             "data" => self.data.is_some(),
             "estimand" => self.estimand.is_some(),
+            "estimates" => self.estimates.is_some(),
             "iteration" => self.iteration.is_some(),
             "metric" => self.metric.is_some(),
             "multiplicity" => self.multiplicity.is_some(),
