@@ -59,7 +59,7 @@ pub(super) enum Verb {
 #[derive(Debug, clap::Args)]
 pub(super) struct WorkflowNewArgs {
     /// The family of tasks
-    #[arg(value_name = "invoices|replies|tables")]
+    #[arg(value_name = "invoices|replies|tables|tickets")]
     pub family: String,
     /// The folder, which may not hold these files yet
     #[arg(short = 'o', long, value_name = "DIR")]
@@ -167,7 +167,7 @@ fn new(ctx: &Ctx<'_>, args: &WorkflowNewArgs) -> Result<View, CliError> {
         .find(|of| of.as_str() == args.family);
     let family = family.ok_or_else(|| {
         let message = format!(
-            "expected invoices, replies or tables, found {:?}",
+            "expected invoices, replies, tables or tickets, found {:?}",
             args.family
         );
         CliError::usage(message, "clover workflow new --help")

@@ -1,8 +1,9 @@
-//! Three families of tasks that are made from seeds, each in a general and a local context.
+//! Four families of tasks that are made from seeds, each in a general and a local context.
 //!
 //! A first program was written for the general one. The local one has rules that its prompt does not know: the simulated
 //! model ignores each until the prompt holds a token of it, and now and then loses a member where many are asked for
 //! at once. One local slip of each family breaks no rule, so that a verifier by rules alone is sometimes wrong.
+//! The first program of tickets asks in two steps, so that blame has a step to choose.
 
 use clover_ground::seed::SeedTree;
 use clover_num::draws::Draws;
@@ -20,6 +21,8 @@ pub enum Family {
     Replies,
     /// Sums of tables, with local conventions.
     Tables,
+    /// Tickets of a help desk, sorted in one step and planned in another.
+    Tickets,
 }
 
 /// Where items come from.
@@ -42,7 +45,7 @@ struct Made {
 
 impl Family {
     /// All families.
-    pub const ALL: [Self; 3] = [Self::Invoices, Self::Replies, Self::Tables];
+    pub const ALL: [Self; 4] = [Self::Invoices, Self::Replies, Self::Tables, Self::Tickets];
 
     /// The word of it.
     pub fn as_str(self) -> &'static str {
@@ -50,6 +53,7 @@ impl Family {
             Self::Invoices => "invoices",
             Self::Replies => "replies",
             Self::Tables => "tables",
+            Self::Tickets => "tickets",
         }
     }
 
@@ -59,6 +63,7 @@ impl Family {
             Self::Invoices => include_str!("invoices.json"),
             Self::Replies => include_str!("replies.json"),
             Self::Tables => include_str!("tables.json"),
+            Self::Tickets => include_str!("tickets.json"),
         }
     }
 
@@ -85,6 +90,7 @@ impl Family {
                 Self::Invoices => invoice(&mut draws, split),
                 Self::Replies => reply(&mut draws, split),
                 Self::Tables => table(&mut draws, split),
+                Self::Tickets => ticket(&mut draws, split),
             };
             let line = Data::object([
                 ("id", Data::Text(format!("{word}-{at}"))),
@@ -114,6 +120,10 @@ impl Family {
                 r#"[{"id":"total","text":"total is text with two decimals.","check":{"op":"regex","path":"y.total","pattern":"^\\d+\\.\\d\\d$"}},
                 {"id":"lines","text":"lines is the number of lines.","check":{"op":"eq","a":{"path":"y.lines"},"b":{"op":"len","path":"x.rows"}}}]"#
             }
+            Self::Tickets => {
+                r#"[{"id":"priority","text":"priority is high, normal or low.","check":{"op":"in","a":{"path":"y.priority"},"b":{"const":["high","normal","low"]}}},
+                {"id":"due","text":"Write due as YYYY-MM-DD.","check":{"op":"regex","path":"y.due","pattern":"^\\d{4}-\\d\\d-\\d\\d$"}}]"#
+            }
         }
     }
 
@@ -136,6 +146,12 @@ impl Family {
                 {"id":"currency","text":"currency is CHF.","check":{"op":"eq","a":{"path":"y.currency"},"b":{"const":"CHF"}}},
                 {"id":"lines","text":"lines is the number of lines.","check":{"op":"eq","a":{"path":"y.lines"},"b":{"op":"len","path":"x.rows"}}},
                 {"id":"tax","text":"tax is there.","hard":false,"check":{"op":"exists","path":"y.tax"}}]"#
+            }
+            Self::Tickets => {
+                r#"[{"id":"priority","text":"priority is P1, P2 or P3.","check":{"op":"regex","path":"y.priority","pattern":"^P[123]$"}},
+                {"id":"due","text":"Write due as DD.MM.YYYY.","weight":2,"check":{"op":"regex","path":"y.due","pattern":"^\\d\\d\\.\\d\\d\\.\\d{4}$"}},
+                {"id":"queue","text":"queue is a code of the desk, such as Q-NET.","check":{"op":"in","a":{"path":"y.queue"},"b":{"path":"c.queues"}}},
+                {"id":"contact","text":"contact is there.","hard":false,"check":{"op":"exists","path":"y.contact"}}]"#
             }
         }
     }
@@ -356,6 +372,65 @@ fn table(draws: &mut Draws, split: Split) -> Made {
     Made {
         x: Data::object([("rows", Data::List(rows))]),
         c: Data::object([("rate", number(rate as i128 * 1_000))]),
+        truth: answer.clone(),
+        answer,
+        slips,
+    }
+}
+
+fn ticket(draws: &mut Draws, split: Split) -> Made {
+    let (product, word, code) = [
+        ("router", "network", "Q-NET"),
+        ("printer", "devices", "Q-DEV"),
+        ("ledger", "software", "Q-SOFT"),
+    ][draws.below(3)];
+    let (urgency, rank, days) =
+        [("high", "P1", 1), ("normal", "P2", 3), ("low", "P3", 9)][draws.below(3)];
+    let contact = pick(draws, &["Ada", "Boris", "Chen", "Dana"]);
+    let (day, month) = (1 + draws.below(18), 1 + draws.below(12));
+    let iso = |day: usize| format!("2026-{month:02}-{day:02}");
+    let local = |day: usize| format!("{day:02}.{month:02}.2026");
+    let due = day + days;
+    let answer = |queue: &str, priority: &str, due: String| {
+        Data::object([
+            ("product", product.into()),
+            ("queue", queue.into()),
+            ("priority", priority.into()),
+            ("due", Data::Text(due)),
+            ("contact", contact.into()),
+        ])
+    };
+    let (answer, slips) = match split {
+        Split::General => (
+            answer(word, urgency, iso(due)),
+            vec![loses(80_000, "product")],
+        ),
+        Split::Local => (
+            answer(code, rank, local(due)),
+            vec![
+                ignores(
+                    ("iso-date", 950_000),
+                    Some("DD.MM.YYYY"),
+                    "due",
+                    Data::Text(iso(due)),
+                ),
+                ignores(("contact", 100_000), None, "contact", "the desk".into()),
+                ignores(
+                    ("urgency", 900_000),
+                    Some("P1, P2"),
+                    "priority",
+                    urgency.into(),
+                ),
+                ignores(("word", 900_000), Some("Q-NET"), "queue", word.into()),
+                loses(250_000, "queue"),
+            ],
+        ),
+    };
+    let text = format!("{contact} writes: the {product} failed again, urgency {urgency}.");
+    let queues = ["Q-NET", "Q-DEV", "Q-SOFT"].map(Data::from).to_vec();
+    Made {
+        x: Data::object([("text", Data::Text(text)), ("opened", Data::Text(iso(day)))]),
+        c: Data::object([("queues", Data::List(queues))]),
         truth: answer.clone(),
         answer,
         slips,

@@ -32,7 +32,7 @@ use super::rules::is_trial;
 use super::rules::same;
 
 /// Least cases of a trigger.
-const CASES_MIN: usize = 5;
+pub const CASES_MIN: usize = 5;
 
 impl WfRun {
     /// Whether it has ended and every candidate that was executed has its worth. One that executed none on all items has failed,
@@ -94,15 +94,18 @@ impl WfRuns {
     }
 
     /// Whether a case shows what a class says.
-    fn shows(&self, (case, run): (&MetaCase, &WfRun), said: &MetaTriggered) -> Option<bool> {
+    fn shows(
+        &self,
+        (case, run): (&MetaCase, &WfRun),
+        (class, useful): (MetaClass, i64),
+    ) -> Option<bool> {
         let of = run.candidates.get(&case.candidate)?;
         let scored = of.scored.as_ref()?;
         let theta = run.said.terms.theta_micro.value();
-        let useful = said.useful_micro.value();
         let worth = run.worth(&case.candidate)?;
         let score = of.score();
         let end = run.end.as_ref()?;
-        Some(match said.class {
+        Some(match class {
             MetaClass::FalsePositive => {
                 (scored.passes || score.is_some_and(|of| of >= theta)) && worth < useful
             }
@@ -121,6 +124,22 @@ impl WfRuns {
                 won && (is_long || is_dear)
             }
         })
+    }
+
+    /// The candidate of a run that shows what a class says: its winner where that does, else the first one that came; `None`
+    /// where none shows it. `useful` is the least worth of a workflow that is of use, in millionths.
+    pub fn case_of(&self, run: &WfRun, (class, useful): (MetaClass, Micro)) -> Option<MetaCase> {
+        let winner = run.end.as_ref().and_then(|end| end.winner);
+        let all = winner.iter().chain(&run.order);
+        let cases = all.map(|candidate| MetaCase {
+            candidate: *candidate,
+            run: run.said.run.clone(),
+        });
+        let mut cases = cases.filter(|case| {
+            let shows = self.shows((case, run), (class, useful.value()));
+            shows == Some(true)
+        });
+        cases.next()
     }
 
     fn update_named(&self, run: &RunId) -> Option<(&MetaUpdate, bool)> {
@@ -250,7 +269,8 @@ pub(super) fn check_triggered(
             .find(|of| of.said.run == case.run);
         let expected = format!("a run {} of the experiment whose truth is known", case.run);
         let run = run.required(&expected)?;
-        let shows = runs.shows((case, run), said) == Some(true);
+        let what = (said.class, said.useful_micro.value());
+        let shows = runs.shows((case, run), what) == Some(true);
         let expected = format!("{} that shows {}", case.run, said.class);
         ensure!(shows, expected, "none of it");
     }

@@ -3,7 +3,7 @@
 
 pub mod due;
 pub mod judged;
-mod learnt;
+pub mod learnt;
 pub mod rules;
 mod traced;
 

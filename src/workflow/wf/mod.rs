@@ -4,6 +4,7 @@ pub mod course;
 pub mod execution;
 pub mod measure;
 pub mod measures;
+pub mod outer;
 pub mod pairs;
 pub mod plan;
 pub mod rule;

@@ -1,9 +1,14 @@
 //! Feedback of a repair: whoever names a critic is held to outputs and rules as everybody else is.
 
+use clover::event::payload::meta::MetaClass;
+use clover::event::payload::meta::MetaTarget;
 use clover::event::payload::repair_feedback::WfFeedbackGiven;
 use clover::ledger::Command;
 use clover::ledger::LedgerError;
 use clover::ledger::RuleName;
+use clover::num::Micro;
+use clover::projection::wf::WfRuns;
+use clover::workflow::wf::outer;
 
 use crate::support::TestLedger;
 use crate::support::repaired;
@@ -33,4 +38,28 @@ fn a_critic_does_not_make_flags_true() {
     assert_eq!(breach.rule, RuleName::Recompute, "{refused}");
     append(&mut test, honest).unwrap();
     test.check_all();
+}
+
+/// Given runs that pass and are of no use; then the trigger that follows from the record names all of them and is the one that
+/// was admitted; other classes have too few cases, and an answer to each class has its own place.
+#[test]
+fn a_trigger_follows_from_the_record() {
+    let mut test = TestLedger::new();
+    test.register(EXP);
+    repaired::tell(&mut test, EXP);
+    let runs = test.ledger.state().fold::<WfRuns>();
+    let (experiment, useful) = (EXP.parse().unwrap(), Micro::new(900_000).unwrap());
+    let said = &runs.triggers[&"passes-in-vain".parse().unwrap()];
+    let name = &said.trigger;
+    for class in outer::CLASSES {
+        let found = outer::triggered(runs, &experiment, (class, useful), name);
+        if class == said.class {
+            assert_eq!(found.as_ref(), Some(said));
+        } else {
+            assert_eq!(found, None, "{class}");
+        }
+    }
+    let shown = outer::cases(runs, &experiment, (MetaClass::FalsePositive, useful));
+    assert_eq!(shown, said.cases);
+    assert_eq!(outer::target_of(said.class), MetaTarget::Verifier);
 }

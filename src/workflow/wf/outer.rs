@@ -1,0 +1,60 @@
+//! The outer loop's first half: what runs whose truth is known call for, from the record alone.
+
+use clover_event::id::ExperimentId;
+use clover_event::id::TriggerId;
+use clover_event::payload::meta::CASES_MAX;
+use clover_event::payload::meta::MetaCase;
+use clover_event::payload::meta::MetaClass;
+use clover_event::payload::meta::MetaTarget;
+use clover_event::payload::meta::MetaTriggered;
+use clover_num::Micro;
+use clover_projection::wf::WfRuns;
+use clover_projection::wf::count;
+use clover_projection::wf::learnt::CASES_MIN;
+
+/// Classes in the order in which an outer loop asks for them: what misleads a score comes before what is slow.
+pub const CLASSES: [MetaClass; 4] = [
+    MetaClass::FalsePositive,
+    MetaClass::FalseNegative,
+    MetaClass::Stagnation,
+    MetaClass::Slow,
+];
+
+/// What an update changes that answers a class of triggers.
+pub fn target_of(class: MetaClass) -> MetaTarget {
+    match class {
+        MetaClass::FalsePositive | MetaClass::FalseNegative => MetaTarget::Verifier,
+        MetaClass::Stagnation => MetaTarget::Meta,
+        MetaClass::Slow => MetaTarget::Library,
+    }
+}
+
+/// What the runs of an experiment show of a class: all cases, one a run, in the order of the runs' names. `useful` is the least
+/// worth of a workflow that is of use, in millionths. None is left out, so that nobody chooses among them; beyond
+/// [`CASES_MAX`] the first ones by name stand for all.
+pub fn cases(
+    runs: &WfRuns,
+    experiment: &ExperimentId,
+    (class, useful): (MetaClass, Micro),
+) -> Vec<MetaCase> {
+    let all = runs.looked_at(experiment);
+    let all = all.filter_map(|run| runs.case_of(run, (class, useful)));
+    all.take(CASES_MAX).collect()
+}
+
+/// The trigger of a class, under a name; `None` where fewer runs show it than the rules ask for.
+pub fn triggered(
+    runs: &WfRuns,
+    experiment: &ExperimentId,
+    (class, useful): (MetaClass, Micro),
+    trigger: &TriggerId,
+) -> Option<MetaTriggered> {
+    let cases = cases(runs, experiment, (class, useful));
+    (cases.len() >= CASES_MIN).then(|| MetaTriggered {
+        cases,
+        class,
+        looked: count(runs.looked_at(experiment).count() as u64),
+        trigger: trigger.clone(),
+        useful_micro: useful,
+    })
+}
