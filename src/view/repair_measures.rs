@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
+use crate::event::payload::meta::MetaClass;
 use crate::num::Finite;
+use crate::num::Micro;
+use crate::projection::wf::WfRuns;
+use crate::projection::wf::learnt::CASES_MIN;
 use crate::stats::concordance::RunMeasure;
 use crate::stats::inference::Interval;
 use crate::view::Exit;
@@ -13,6 +17,7 @@ use crate::view::View;
 use crate::workflow::wf::measures::MeasureTerms;
 use crate::workflow::wf::measures::RepairMeasures;
 use crate::workflow::wf::measures::RunShare;
+use crate::workflow::wf::outer;
 
 /// A mean over runs with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -118,6 +123,67 @@ pub struct RepairMeasured {
     pub curve: Vec<RepairBudgetPoint>,
     /// By operator.
     pub operators: BTreeMap<String, RepairOperator>,
+}
+
+/// Runs that show what a class of triggers says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepairTrigger {
+    /// The class: `false_positive`, `false_negative`, `stagnation` or `slow`.
+    pub class: &'static str,
+    /// Runs that show it.
+    pub runs: u64,
+    /// Runs from which on it is a trigger.
+    pub least: u64,
+    /// What an update that answers it changes: `verifier`, `meta` or `library`.
+    pub target: &'static str,
+}
+
+/// The measures of runs, and what the runs call for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepairFindings {
+    /// The measures.
+    #[serde(flatten)]
+    pub measured: RepairMeasured,
+    /// By class; empty where one family alone was asked of, since triggers are of the whole experiment.
+    pub triggers: Vec<RepairTrigger>,
+}
+
+/// What the runs of an experiment show of each class of triggers.
+fn triggers(runs: &WfRuns, experiment: &ExperimentId, useful: f64) -> Vec<RepairTrigger> {
+    let Ok((useful, _)) = Micro::parse(&useful.to_string()) else {
+        return Vec::new();
+    };
+    let of = |class| RepairTrigger {
+        class: MetaClass::as_str(class),
+        runs: outer::cases(runs, experiment, (class, useful)).len() as u64,
+        least: CASES_MIN as u64,
+        target: outer::target_of(class).as_str(),
+    };
+    outer::CLASSES.into_iter().map(of).collect()
+}
+
+/// The table of triggers, and what those that are due call for.
+fn called_for(view: &mut View, triggers: &[RepairTrigger]) {
+    if triggers.is_empty() {
+        return;
+    }
+    let rows = triggers.iter().map(|of| {
+        let due = if of.runs >= of.least { "yes" } else { "no" };
+        vec![
+            of.class.replace('_', " "),
+            of.runs.to_string(),
+            of.least.to_string(),
+            due.to_owned(),
+            of.target.to_owned(),
+        ]
+    });
+    view.gap();
+    view.table(
+        &["trigger", "runs", "from", "due", "an update changes"],
+        rows,
+    );
 }
 
 fn finite(of: f64) -> Option<Finite> {
@@ -227,14 +293,19 @@ fn share_row(name: &str, of: &RepairShare) -> Vec<String> {
     ]
 }
 
-/// The measures of runs; `unscored` runs ended and are not among them.
+/// The measures of runs; `unscored` runs ended and are not among them. With all runs also what they call for.
 pub fn measured(
     experiment: &ExperimentId,
     (found, unscored): (&RepairMeasures, u64),
-    terms: MeasureTerms,
+    (terms, runs): (MeasureTerms, Option<&WfRuns>),
 ) -> View {
-    let facts = facts(experiment, (found, unscored), terms);
-    let mut view = View::of(&facts);
+    let triggers = runs.map(|runs| triggers(runs, experiment, terms.useful));
+    let all = RepairFindings {
+        measured: facts(experiment, (found, unscored), terms),
+        triggers: triggers.unwrap_or_default(),
+    };
+    let mut view = View::of(&all);
+    let facts = all.measured;
     if facts.runs.is_empty() {
         view.exit = Exit::Inconclusive;
         view.verdict = "inconclusive";
@@ -292,6 +363,7 @@ pub fn measured(
         ],
     );
     spent(&mut view, &facts);
+    called_for(&mut view, &all.triggers);
     view
 }
 

@@ -271,7 +271,7 @@ shapes! {
     "record": StandsAnd<appended::KeptIn> | Stands | Bodies;
     "regime list": regime::RegimeList;
     "regime select": Stands | Bodies;
-    "repair measure": repair_measures::RepairMeasured;
+    "repair measure": repair_measures::RepairFindings;
     "repair open": repair::RepairRunShown | repair::RepairPlanned;
     "repair pair": repair::RepairRunShown;
     "repair run": repair::RepairRunShown;

@@ -13,6 +13,7 @@ use crate::event::id::RunId;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::projection::wf::WfRun;
+use crate::projection::wf::WfRuns;
 use crate::session::SessionError;
 use crate::session::wf::RepairBench;
 use crate::session::wf::found;
@@ -281,5 +282,11 @@ fn measure(ctx: &mut Ctx<'_>, args: &MeasureArgs) -> Result<View, CliError> {
     let found = measures::of(&runs, terms);
     let found = found
         .map_err(|error| CliError::usage(format!("{error}"), "clover repair measure --help"))?;
-    Ok(measured::measured(&experiment, (&found, unscored), terms))
+    // Triggers are of all runs of an experiment.
+    let runs = family.is_none().then(|| state.fold::<WfRuns>());
+    Ok(measured::measured(
+        &experiment,
+        (&found, unscored),
+        (terms, runs),
+    ))
 }
