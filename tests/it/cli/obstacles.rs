@@ -169,6 +169,16 @@ fn an_init_that_is_killed_can_be_repeated() {
     }
 }
 
+/// A question is never answered by a slip, and a bundle is asked by the verifier inside.
+#[test]
+fn a_slip_answers_no_question() {
+    let mut desk = Desk::with_ledger();
+    let ran = desk.refused(&["experiment", "close", "exp-1", "--yess"], 2, &["--yess"]);
+    assert!(!ran.err.contains("'--yes'"), "{}", ran.err);
+    let next = "next: python3 'a b.clover' --ask plans";
+    desk.refused(&["audit", "plans", "a b.clover"], 2, &[next]);
+}
+
 /// A person copies a suggested command into a shell: it does what it says, whatever an id is called.
 #[test]
 fn suggested_commands_are_safe_to_paste() {

@@ -70,6 +70,11 @@ fn the_walk_of_the_repair_page_mends_the_workflow() {
     assert_eq!(desk.ok("status --json").json()["data"]["events"], size);
     let measured = desk.ok("repair measure --json").json()["data"].clone();
     assert_eq!(measured["success"]["of"], 1, "{measured:#}");
+    // One run is no trigger.
+    let triggers = measured["triggers"].as_array().unwrap();
+    assert_eq!(triggers.len(), 4, "{measured:#}");
+    let is_few = |of: &Value| of["runs"].as_u64().unwrap() <= 1 && of["least"] == 5;
+    assert!(triggers.iter().all(is_few), "{triggers:#?}");
     assert!(
         measured["gamma"]["mean"].as_f64().unwrap() > 0.5,
         "{measured:#}"

@@ -210,6 +210,38 @@ fn explained(desk: &mut Desk) {
     }
 }
 
+/// Calibrators of iterations are read from their curves: at the ends of the labelled scores they give the ends of the rewards
+/// that the fit recorded.
+fn calibrated(desk: &mut Desk) {
+    let listed = desk.run("calibrate list");
+    let listed = (listed.err, desk.ok("calibrate list --json").json());
+    let all = listed.1["data"]["calibrators"].as_array().unwrap().clone();
+    let newest = &all.last().unwrap()["seq"];
+    let next = format!("next: clover calibrate show {newest}");
+    assert!(listed.0.contains(&next), "{}", listed.0);
+    let mut monotone = 0;
+    for fit in &all {
+        let seq = &fit["seq"];
+        let shown = desk.ok(&format!("calibrate show {seq}")).out;
+        assert!(shown.contains("by its rubric, 0 to 1"), "{shown}");
+        let event = desk.ok(&format!("show {seq} --json")).json();
+        let said = &event["data"]["body"]["data"];
+        for (end, at) in [("low", 0), ("high", 1)] {
+            let line = format!(
+                "calibrate apply {seq} --score {} --json",
+                fit["score_range"][at]
+            );
+            let given = desk.ok(&line).json()["data"]["scores"][0]["calibrated"].clone();
+            if fit["selected"] == "monotone" {
+                monotone += 1;
+                let reward = said["reward_range"][end].as_f64().unwrap();
+                assert_eq!(given.as_f64(), Some(reward), "{fit:#} {said:#}");
+            }
+        }
+    }
+    assert!(monotone > 0, "{all:#?}");
+}
+
 #[test]
 fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     let mut desk = Desk::new();
@@ -244,6 +276,7 @@ fn a_fix_is_accepted_and_a_tuned_cap_dies_on_confirm() {
     let mut events = replayed["events"].as_array().unwrap().iter();
     let rejected = events.find(|event| event["kind"] == "patch.rejected");
     assert_eq!(rejected.unwrap()["outcome"], "identical", "{replayed:#}");
+    calibrated(&mut desk);
     explained(&mut desk);
     rewritten::edited_gates_are_found(&mut desk, "it-mended");
     released(&mut desk);
