@@ -110,7 +110,7 @@ pub fn lacks(of: &reach::Reach) -> Vec<String> {
     );
     if let Some(pause) = of.pause.filter(|_| of.pauses_for_good()) {
         lacks.push(format!(
-            "by its fit labels it will pause for labels: {}",
+            "by its fit labels it is likely to pause for labels: {}",
             never(&pause)
         ));
     }
@@ -229,7 +229,7 @@ mod tests {
         let words = lacks(&of).join("\n");
         for part in [
             "fit has 497 rows of 4,000 planned, confirm has 256 rows of 3,000 planned",
-            "by its fit labels it will pause for labels: with a label on each of its 497 fit rows",
+            "by its fit labels it is likely to pause for labels: with a label on each of its 497 fit rows",
             "would still cause 0.6 of the variance",
             "a gain of 0.001 in sight",
             "clover prereg new --template iteration --from-data",

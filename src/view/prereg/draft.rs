@@ -472,7 +472,7 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
     }
     if let Some(pause) = &of.pause {
         let what = if pause.pauses {
-            "it will pause for labels"
+            "it is likely to pause for labels"
         } else {
             "no pause"
         };
