@@ -10,6 +10,7 @@ use crate::event::payload::decision::LogWealth;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Test;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::drifts;
 use crate::projection::gates;
@@ -119,7 +120,7 @@ pub fn list(state: &State) -> View {
     let newest = facts.gates.iter();
     let newest = newest.max_by_key(|(_, of)| (of.decided.is_none(), of.opened_seq));
     match newest {
-        Some((id, _)) => view.with_next(format!("clover gate show {id}")),
+        Some((id, _)) => view.with_next(format!("clover gate show {}", shell::word(id))),
         None => view,
     }
 }
