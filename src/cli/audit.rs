@@ -7,6 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::transport;
 use crate::cli::verify;
+use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
@@ -48,11 +49,21 @@ pub(super) struct AuditedFile {
 type LedgerQuestion = fn(&Ledger, &State) -> Result<View, LedgerError>;
 
 /// The question, of the ledger. A bundle answers by the verifier inside.
-fn asked(of: &AuditedFile, word: &str, ask: LedgerQuestion) -> Result<LedgerQuestion, CliError> {
+fn asked(
+    ctx: &Ctx<'_>,
+    of: &AuditedFile,
+    (word, ask): (&str, LedgerQuestion),
+) -> Result<LedgerQuestion, CliError> {
     let Some(bundle) = &of.bundle else {
         return Ok(ask);
     };
-    let named = shell::word(&bundle.display());
+    // Python keeps compiled code in a folder that it runs, and a bundle with a file more is refused: a script leaves nothing.
+    let verifier = if ambient::is_dir(&ctx.path(bundle)) {
+        bundle.join("verify.py")
+    } else {
+        bundle.clone()
+    };
+    let named = shell::word(&verifier.display());
     let message = format!(
         "{}: this verb asks the ledger that is open, and no file: a bundle answers by the verifier inside",
         bundle.display()
@@ -73,10 +84,10 @@ pub(super) struct SummaryArgs {
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let ask = match verb {
         Verb::Run(verb) => return transport::run(ctx, verb),
-        Verb::Signers(of) => asked(of, "signers", audit::signers)?,
-        Verb::Plans(of) => asked(of, "plans", audit::plans)?,
-        Verb::Peeks(of) => asked(of, "peeks", audit::peeks)?,
-        Verb::Decisions(of) => asked(of, "decisions", audit::decisions)?,
+        Verb::Signers(of) => asked(ctx, of, ("signers", audit::signers))?,
+        Verb::Plans(of) => asked(ctx, of, ("plans", audit::plans))?,
+        Verb::Peeks(of) => asked(ctx, of, ("peeks", audit::peeks))?,
+        Verb::Decisions(of) => asked(ctx, of, ("decisions", audit::decisions))?,
         Verb::Summary(args) => return summary(ctx, args.full),
     };
     let (_, ledger, at) = home::view(ctx)?;

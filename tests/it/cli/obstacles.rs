@@ -177,6 +177,10 @@ fn a_slip_answers_no_question() {
     assert!(!ran.err.contains("'--yes'"), "{}", ran.err);
     let next = "next: python3 'a b.clover' --ask plans";
     desk.refused(&["audit", "plans", "a b.clover"], 2, &[next]);
+    // A folder is asked by its script, which leaves nothing in it.
+    desk.ok("export bundle -o folder");
+    let next = "next: python3 folder/verify.py --ask peeks";
+    desk.refused(&["audit", "peeks", "folder"], 2, &[next]);
 }
 
 /// A person copies a suggested command into a shell: it does what it says, whatever an id is called.
