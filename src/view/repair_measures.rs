@@ -152,9 +152,8 @@ pub struct RepairFindings {
 
 /// What the runs of an experiment show of each class of triggers.
 fn triggers(runs: &WfRuns, experiment: &ExperimentId, useful: f64) -> Vec<RepairTrigger> {
-    let Ok((useful, _)) = Micro::parse(&useful.to_string()) else {
-        return Vec::new();
-    };
+    let (useful, _) =
+        Micro::parse(&useful.to_string()).expect("BUG: a share from 0 to 1 is a decimal number");
     let of = |class| RepairTrigger {
         class: MetaClass::as_str(class),
         runs: outer::cases(runs, experiment, (class, useful)).len() as u64,

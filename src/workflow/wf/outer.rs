@@ -1,16 +1,12 @@
 //! The outer loop's first half: what runs whose truth is known call for, from the record alone.
 
 use clover_event::id::ExperimentId;
-use clover_event::id::TriggerId;
 use clover_event::payload::meta::CASES_MAX;
 use clover_event::payload::meta::MetaCase;
 use clover_event::payload::meta::MetaClass;
 use clover_event::payload::meta::MetaTarget;
-use clover_event::payload::meta::MetaTriggered;
 use clover_num::Micro;
 use clover_projection::wf::WfRuns;
-use clover_projection::wf::count;
-use clover_projection::wf::learnt::CASES_MIN;
 
 /// Classes in the order in which an outer loop asks for them: what misleads a score comes before what is slow.
 pub const CLASSES: [MetaClass; 4] = [
@@ -40,21 +36,4 @@ pub fn cases(
     let all = runs.looked_at(experiment);
     let all = all.filter_map(|run| runs.case_of(run, (class, useful)));
     all.take(CASES_MAX).collect()
-}
-
-/// The trigger of a class, under a name; `None` where fewer runs show it than the rules ask for.
-pub fn triggered(
-    runs: &WfRuns,
-    experiment: &ExperimentId,
-    (class, useful): (MetaClass, Micro),
-    trigger: &TriggerId,
-) -> Option<MetaTriggered> {
-    let cases = cases(runs, experiment, (class, useful));
-    (cases.len() >= CASES_MIN).then(|| MetaTriggered {
-        cases,
-        class,
-        looked: count(runs.looked_at(experiment).count() as u64),
-        trigger: trigger.clone(),
-        useful_micro: useful,
-    })
 }
