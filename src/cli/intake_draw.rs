@@ -79,9 +79,9 @@ pub(super) fn warn_beyond<'a>(
 
 /// Says that an order was seen: after more labels it can be compared, and no longer claimed, unless a plan waits for them.
 fn warn_seen(ctx: &mut Ctx<'_>, state: &State, experiment: &ExperimentId) {
-    let seen = state.fold::<OrderLooks>().seen(experiment);
-    let is_awaited = LookScope::of(state, experiment).awaited().is_some();
-    if let Some(seq) = seen.filter(|_| !is_awaited) {
+    let scope = LookScope::of(state, experiment);
+    let seen = state.fold::<OrderLooks>().seen(&scope);
+    if let Some(seq) = seen.filter(|_| scope.awaited().is_none()) {
         ctx.warn(format!(
             "an order of policies was seen at seq {seq}: what was claimed of it stands, and one that is compared after these labels is \
              exploratory; new rows in an experiment of their own give a claim of their own"

@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 27;
+pub const NEWEST: u32 = 28;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -342,6 +342,15 @@ questions! {
     /// What a comparison says of earlier looks at its order.
     EarlierLooks "earlier_looks" since 27 rule Transport:
         "a comparison names the first earlier look at its order: by other rows, labels or terms, by another judge, by values alone, or in another experiment with its rows";
+    /// Which labels a planned order waits for.
+    OwnLabels "own_labels" since 28 rule Transport:
+        "a planned order is due once as many rows of its own policies have a label for calibration, each counted once";
+    /// Which values are a look at an order.
+    OneValue "one_value" since 28 rule Transport:
+        "a value of one policy of a comparison, by other rows, labels or terms, is a look at its order";
+    /// How often an order of the same rows may be claimed.
+    OrderOnce "order_once" since 28 rule Transport:
+        "a planned order names what another experiment with its rows compared and could claim, or looked at by a plan of its own";
 }
 
 /// A rulebook with the entry after which it judges.

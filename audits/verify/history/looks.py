@@ -11,6 +11,7 @@ class ContrastLook:
         self.seq, self.experiment, self.counted, self.labels = entry.position, entry.experiment, counted, labels
         self.terms, self.correction, self.family = whole(data), data.get("correction"), frozenset(data["family"])
         self.judge, self.roots = data["terms"]["judge"], roots_of(data)
+        self.claimed = "exploratory_since" not in data              # a difference of it named no earlier look
 
     def within(self, data):
         """Whether a difference may stand beside it: of as large a family or a larger one, of the same rows on the same terms."""
@@ -29,6 +30,7 @@ class ValueLook:
         data = entry.data
         self.seq, self.experiment, self.labels = entry.position, entry.experiment, labels
         self.basis, self.policy, self.root = basis(data), data["policy"], data["rows_root"]
+        self.claimed = False                                        # a value says nothing of an order
 
     def within(self, data):
         """Whether a difference rests on it."""
@@ -41,6 +43,7 @@ class Looks:
 
     def __init__(self):
         self.contrasts, self.values, self.labels = [], [], {}       # labels for calibration by experiment
+        self.rows = {}                                              # (experiment, policy) -> row -> its first such label
 
     def take(self, state, entry):
         """Folds one accepted entry."""
@@ -50,10 +53,12 @@ class Looks:
             return
         if entry.kind == "label.recorded" and data["purpose"] == "calibrate":
             self.labels[experiment] = labels + 1
+            self.rows.setdefault((experiment, data["policy"]), {}).setdefault((data["item"], data["draw"]), entry.position)
         elif entry.kind == "contrast.recorded" and data.get("reading") in ("told_apart", "not_told_apart"):
             same = next((look for look in reversed(self.contrasts) if look.same(experiment, data)), None)
             if same:
                 same.roots.update(roots_of(data))
+                same.claimed = same.claimed or "exploratory_since" not in data
             else:
                 self.contrasts.append(ContrastLook(entry, state.asks("earlier_looks"), labels))
         elif entry.kind == "estimate.recorded" and data["claim"] in CHECKED_CLAIMS and state.asks("earlier_looks"):
@@ -61,6 +66,10 @@ class Looks:
             known = ((of.experiment, of.policy, of.basis, of.root) for of in self.values)
             if (look.experiment, look.policy, look.basis, look.root) not in known:
                 self.values.append(look)
+
+    def own_labels(self, experiment, policies):
+        """The entries by which rows of these policies had a label for calibration, each row once, in order."""
+        return sorted(seq for name in set(policies) for seq in self.rows.get((experiment, name), {}).values())
 
 
 def whole(data):

@@ -39,18 +39,31 @@ def follows(state, experiment, data, said):
     how = data.get("correction", "benjamini_hochberg"), terms.get("weight", "one")
     return usual and named and usual_terms(state, experiment, terms) and \
         how == (said.get("correction", "benjamini_hochberg"), said.get("weight", "one")) and \
-        state.looks.labels.get(experiment, 0) >= order["labels"]
+        due(state, experiment, order) is not None
+
+
+def due(state, experiment, order):
+    """A test of whether a look came when there were as many labels as an order asks for; None where there are not."""
+    if not state.asks("own_labels"):
+        enough = state.looks.labels.get(experiment, 0) >= order["labels"]
+        return (lambda look: look.labels >= order["labels"]) if enough else None
+    rows = state.looks.own_labels(experiment, order["policies"])
+    if len(rows) < order["labels"]:
+        return None
+    since = rows[order["labels"] - 1] if order["labels"] else 0
+    return lambda look: look.seq > since
 
 
 def counted_beside(state, experiment, plan):
-    """Which looks stand against a planned order: those before the plan, and those by as many labels as it asks for, but not by
+    """Which looks stand against a planned order: those before the plan, and those since it was due, but not by
     the same rows."""
     (since, said), now = plan, state.looks.labels.get(experiment, 0)
     newest = state.entries(experiment).newest_score(said["order"]["judge"])
+    is_due = due(state, experiment, said["order"])
 
     def counts(look):
         other = look.labels != now or look.seq < newest
-        late = look.experiment == experiment and look.labels >= said["order"]["labels"] and other
+        late = look.experiment == experiment and is_due(look) and other
         return look.seq < since or late
 
     return counts
@@ -63,30 +76,36 @@ def differing(state, experiment, data, counts):
 
 
 def differing_values(state, experiment, data, counts):
-    """Values of two policies, of which one is none of the family, or was computed through something else."""
-    policies, other = set(), False
+    """Values of two policies, of which one is none of the family, or was computed through something else; where that is asked, one
+    value of the family through something else."""
+    policies, other, enough = set(), False, state.asks("one_value")
     for look in state.looks.values:
         if look.experiment == experiment and counts(look):
             policies.add(look.policy)
-            other = other or not look.within(data)
-            if other and len(policies) > 1:
+            differs = not look.within(data)
+            other = other or differs
+            if other and len(policies) > 1 or enough and differs and look.policy in data["family"]:
                 return look.seq
     return None
 
 
 def elsewhere(state, experiment, data, counts):
     """Two of its policies, seen in another experiment that has rows of theirs."""
-    seen, shared = {}, {}
+    seen, shared, once = {}, {}, state.asks("order_once")
+
+    def stands(look):
+        """Whether it counts, or could be claimed where it was made: who has several plans for the same rows chooses among them."""
+        return counts(look) or once and (look.claimed or planned_order(state, look.experiment) is not None)
 
     def is_shared(other, policy):
         if (other, policy) not in shared:
             shared[other, policy] = policy in data["family"] and shares_rows(state, (experiment, other), policy)
         return shared[other, policy]
 
-    others = [look for look in state.looks.contrasts if look.counted and look.experiment != experiment and counts(look)]
+    others = [look for look in state.looks.contrasts if look.counted and look.experiment != experiment and stands(look)]
     found = [look.seq for look in others if sum(is_shared(look.experiment, policy) for policy in look.family) > 1][:1]
     for look in state.looks.values:
-        if look.experiment != experiment and counts(look) and is_shared(look.experiment, look.policy):
+        if look.experiment != experiment and stands(look) and is_shared(look.experiment, look.policy):
             policies = seen.setdefault(look.experiment, set())
             policies.add(look.policy)
             if len(policies) > 1:

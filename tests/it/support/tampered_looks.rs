@@ -23,6 +23,8 @@ const PROMPTS: u64 = 10;
 const TRIAL: &str = "trial";
 /// An experiment whose plan names an order from two labels on.
 const PLANNED: &str = "planned";
+/// Another with such a plan, and the same rows.
+const PLANNED_TOO: &str = "planned-too";
 
 /// A history under a rulebook, with its last comparison and what that says of earlier looks: the entry that it names.
 type Told = (World, usize);
@@ -70,7 +72,7 @@ fn compared(
     if let Some(since) = since {
         data["exploratory_since"] = since.into();
     }
-    if experiment == PLANNED {
+    if matches!(experiment, PLANNED | PLANNED_TOO) {
         data["terms"]["covariates"] = json!([]);
         data["terms"].as_object_mut().unwrap().remove("label_scale");
     }
@@ -165,29 +167,50 @@ fn elsewhere(rulebook: u64, policies: &[&str], says: bool) -> Told {
 
 /// A label for calibration in the experiment with a plan.
 fn labelled(world: &mut World, at: u64) {
+    labelled_by(world, (PLANNED, at), "other", "Lena");
+}
+
+fn labelled_by(world: &mut World, (experiment, at): (&str, u64), policy: &str, rater: &str) {
     let data = json!({
-        "design": "by-hand", "draw": 0, "item": format!("seen-{at}"), "policy": "other", "purpose": "calibrate",
-        "rater": "Lena", "value_micro": 500_000,
+        "design": "by-hand", "draw": 0, "item": format!("seen-{at}"), "policy": policy, "purpose": "calibrate",
+        "rater": rater, "value_micro": 500_000,
     });
-    world.say(LENA, "label.recorded", 1, PLANNED.into(), data);
+    world.say(LENA, "label.recorded", 1, experiment.into(), data);
 }
 
 /// An experiment with a plan that names an order, its scores by two judges, and a label; with the entry of the plan.
 fn planned(rulebook: u64) -> Told {
     let mut world = World::of(&good().lines);
     tampered_chosen::adopt(&mut world, rulebook);
+    let at = plan_in(&mut world, PLANNED);
+    (world, at)
+}
+
+/// Such an experiment more.
+fn plan_in(world: &mut World, experiment: &str) -> usize {
     let registered = serde_json::to_value(planned::experiment_registered()).unwrap();
-    world.say(ADA, "experiment.registered", 1, PLANNED.into(), registered);
-    let mut plan = planned::audits(PLANNED, "an-order");
+    world.say(
+        ADA,
+        "experiment.registered",
+        1,
+        experiment.into(),
+        registered,
+    );
+    let name = if experiment == PLANNED {
+        "an-order"
+    } else {
+        "an-order-too"
+    };
+    let mut plan = planned::audits(experiment, name);
     plan["estimates"] =
         json!({"order": {"judge": "judge-3", "labels": 2, "policies": ["tuned", "other"]}});
     let said = serde_json::to_value(planned::registered(&plan)).unwrap();
-    let at = world.say(ADA, "manifest.registered", 1, PLANNED.into(), said);
+    let at = world.say(ADA, "manifest.registered", 1, experiment.into(), said);
     for judge in ["judge-3", "judge-4"] {
-        scored(&mut world, PLANNED, judge, &PAIR);
+        scored(world, experiment, judge, &PAIR);
     }
-    labelled(&mut world, 0);
-    (world, at)
+    labelled_by(world, (experiment, 0), "other", "Lena");
+    at
 }
 
 /// An order that a plan names was seen by another judge, by fewer labels, or by as many and then more.
@@ -209,6 +232,68 @@ fn by_plan(rulebook: u64, looked: &[(&str, u64)]) -> Told {
     (world, at)
 }
 
+/// The order was seen by one label, another label came in that is none of its own, and it is compared as planned; or first one
+/// of its own came in too.
+fn padded(rulebook: u64, (policy, at, rater): (&str, u64, &str), is_due: bool) -> Told {
+    let (mut world, plan) = planned(rulebook);
+    compared(&mut world, (PLANNED, "judge-3"), &PAIR, Some(plan));
+    labelled_by(&mut world, (PLANNED, at), policy, rater);
+    if is_due {
+        compared(&mut world, (PLANNED, "judge-4"), &PAIR, Some(plan));
+        labelled(&mut world, 2);
+    }
+    let at = compared(&mut world, (PLANNED, "judge-3"), &PAIR, None);
+    (world, at)
+}
+
+/// A planned order that was padded was compared, and is compared again under the rulebook that asks whose labels count.
+fn padded_again(says: bool) -> Told {
+    let (mut world, plan) = planned(27);
+    labelled_by(&mut world, (PLANNED, 1), "third", "Lena");
+    compared(&mut world, (PLANNED, "judge-3"), &PAIR, None);
+    tampered_chosen::adopt(&mut world, 28);
+    let at = compared(
+        &mut world,
+        (PLANNED, "judge-3"),
+        &PAIR,
+        says.then_some(plan),
+    );
+    (world, at)
+}
+
+/// A value of one policy was seen, of other rows, then an order was compared.
+fn after_one_value(rulebook: u64, says: bool) -> Told {
+    let mut world = begun(rulebook);
+    let said = tampered_prompts::apart();
+    let look = estimated(&mut world, "other", &said["second_root"]);
+    let at = compared(&mut world, (ARENA, "judge-1"), &PAIR, says.then_some(look));
+    (world, at)
+}
+
+/// Two experiments with the same rows, of which each has a plan for the order: it is compared in one, then in the other.
+fn planned_twice(rulebook: u64, says: bool) -> Told {
+    let (mut world, _) = planned(rulebook);
+    plan_in(&mut world, PLANNED_TOO);
+    labelled(&mut world, 1);
+    let first = compared(&mut world, (PLANNED, "judge-3"), &PAIR, None);
+    labelled_by(&mut world, (PLANNED_TOO, 1), "other", "Lena");
+    let since = says.then_some(first);
+    let at = compared(&mut world, (PLANNED_TOO, "judge-3"), &PAIR, since);
+    (world, at)
+}
+
+/// A planned order, after values of the same rows in an experiment without a plan.
+fn planned_beside_values(rulebook: u64) -> Told {
+    let (mut world, _) = planned(rulebook);
+    scored(&mut world, ARENA, "judge-1", &PAIR);
+    let said = tampered_prompts::apart();
+    estimated(&mut world, "other", &said["first_root"]);
+    estimated(&mut world, "tuned", &said["second_root"]);
+    labelled(&mut world, 1);
+    let at = compared(&mut world, (PLANNED, "judge-3"), &PAIR, None);
+    (world, at)
+}
+
 /// A comparison that no plan names, and that does not say so.
 fn beside_plan(rulebook: u64) -> Told {
     let (mut world, _) = planned(rulebook);
@@ -221,6 +306,8 @@ struct Case {
     name: &'static str,
     /// The same under the rulebook before, which did not ask.
     unasked: Option<&'static str>,
+    /// The rulebook that asks.
+    rulebook: u64,
     told: fn(u64) -> Told,
     is_broken: bool,
     done: &'static str,
@@ -228,40 +315,66 @@ struct Case {
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
-    Case { name: "order-seen-by-another-judge", unasked: Some("order-seen-by-another-judge-unasked"), is_broken: true,
+    Case { name: "order-seen-by-another-judge", unasked: Some("order-seen-by-another-judge-unasked"), is_broken: true, rulebook: 27,
            told: |book| by_two_judges(book, false),
            done: "Two policies were compared by one judge, then by another, and the second comparison names no earlier look." },
-    Case { name: "good-order-by-another-judge", unasked: None, is_broken: false, told: |book| by_two_judges(book, true),
+    Case { name: "good-order-by-another-judge", unasked: None, is_broken: false, rulebook: 27, told: |book| by_two_judges(book, true),
            done: "Nothing. Two policies were compared by one judge, then by another, and the second comparison names the first." },
-    Case { name: "orders-compared-at-once", unasked: Some("orders-compared-at-once-unasked"), is_broken: true,
+    Case { name: "orders-compared-at-once", unasked: Some("orders-compared-at-once-unasked"), is_broken: true, rulebook: 27,
            told: |book| at_once(book, false),
            done: "Three policies were compared, then two of them as a smaller family, and the second comparison names no earlier look." },
-    Case { name: "good-orders-compared-at-once", unasked: None, is_broken: false, told: |book| at_once(book, true),
+    Case { name: "good-orders-compared-at-once", unasked: None, is_broken: false, rulebook: 27, told: |book| at_once(book, true),
            done: "Nothing. Three policies were compared, then two of them as a smaller family that names the first comparison." },
-    Case { name: "order-seen-by-its-values", unasked: Some("order-seen-by-its-values-unasked"), is_broken: true,
+    Case { name: "order-seen-by-its-values", unasked: Some("order-seen-by-its-values-unasked"), is_broken: true, rulebook: 27,
            told: |book| after_values(book, false),
            done: "Two policies were estimated, their rows changed, they were compared, and the comparison names no earlier look." },
-    Case { name: "good-order-after-other-values", unasked: None, is_broken: false, told: |book| after_values(book, true),
+    Case { name: "good-order-after-other-values", unasked: None, is_broken: false, rulebook: 27, told: |book| after_values(book, true),
            done: "Nothing. Two policies were estimated, their rows changed, and a comparison names the look by values." },
-    Case { name: "good-order-of-a-larger-family", unasked: None, is_broken: false, told: |book| after_its_own_values(book, None),
+    Case { name: "good-order-of-a-larger-family", unasked: None, is_broken: false, rulebook: 27, told: |book| after_its_own_values(book, None),
            done: "Nothing. Two policies were estimated and compared, then with a third one of the same rows: no look stands against that." },
-    Case { name: "order-marked-for-nothing", unasked: None, is_broken: true, told: |book| after_its_own_values(book, Some(7)),
+    Case { name: "order-marked-for-nothing", unasked: None, is_broken: true, rulebook: 27, told: |book| after_its_own_values(book, Some(7)),
            done: "A comparison names an earlier look where there is none." },
-    Case { name: "order-seen-in-another-experiment", unasked: Some("order-seen-in-another-experiment-unasked"), is_broken: true,
+    Case { name: "order-seen-in-another-experiment", unasked: Some("order-seen-in-another-experiment-unasked"), is_broken: true, rulebook: 27,
            told: |book| elsewhere(book, &PAIR, false),
            done: "Two policies were compared in one experiment, then by the same rows in another, which names no earlier look." },
-    Case { name: "good-order-in-another-experiment", unasked: None, is_broken: false, told: |book| elsewhere(book, &PAIR, true),
+    Case { name: "good-order-in-another-experiment", unasked: None, is_broken: false, rulebook: 27, told: |book| elsewhere(book, &PAIR, true),
            done: "Nothing. Two policies were compared in one experiment, then by the same rows in another, which names the first." },
-    Case { name: "good-order-as-planned", unasked: None, is_broken: false,
+    Case { name: "good-order-as-planned", unasked: None, is_broken: false, rulebook: 27,
            told: |book| by_plan(book, &[("judge-3", 1), ("judge-4", 1), ("judge-4", 3)]),
            done: "Nothing. A plan names an order from two labels on; it was seen by fewer, and by another judge, and is compared as planned." },
-    Case { name: "planned-order-with-labels-added", unasked: None, is_broken: true,
+    Case { name: "planned-order-with-labels-added", unasked: None, is_broken: true, rulebook: 27,
            told: |book| by_plan(book, &[("judge-4", 2)]),
            done: "A plan names an order from two labels on; it was seen by another judge at two, a third came in, and a comparison names no look." },
-    Case { name: "order-beside-its-plan", unasked: None, is_broken: true, told: beside_plan,
+    Case { name: "planned-order-padded-by-another-policy", unasked: Some("planned-order-padded-by-another-policy-unasked"),
+           is_broken: true, rulebook: 28, told: |book| padded(book, ("third", 1, "Lena"), false),
+           done: "A plan names an order from two labels on; it was seen by one, a row of another policy got a label, and it is compared." },
+    Case { name: "planned-order-padded-by-the-same-row", unasked: Some("planned-order-padded-by-the-same-row-unasked"),
+           is_broken: true, rulebook: 28, told: |book| padded(book, ("other", 0, "Bo"), false),
+           done: "A plan names an order from two labels on; it was seen by one, somebody else labelled that row too, and it is compared." },
+    Case { name: "good-planned-order-beside-other-labels", unasked: None, is_broken: false, rulebook: 28,
+           told: |book| padded(book, ("third", 1, "Lena"), true),
+           done: "Nothing. A plan names an order from two labels on; it was seen by one and one of another policy, then a second came in." },
+    Case { name: "order-beside-its-plan", unasked: None, is_broken: true, rulebook: 27, told: beside_plan,
            done: "A plan names an order by one judge, and a comparison by another names nothing that makes it exploratory." },
-    Case { name: "order-of-one-policy-planned", unasked: None, is_broken: true, told: planned_alone,
+    Case { name: "order-of-one-policy-planned", unasked: None, is_broken: true, rulebook: 27, told: planned_alone,
            done: "A plan names an order of one policy." },
+    Case { name: "good-planned-order-padded-before", unasked: None, is_broken: false, rulebook: 28, told: |_| padded_again(true),
+           done: "Nothing. A padded order was compared under rulebook 27, and again under 28: that comparison names its plan." },
+    Case { name: "planned-order-padded-before", unasked: None, is_broken: true, rulebook: 28, told: |_| padded_again(false),
+           done: "A padded order was compared under rulebook 27, and again under 28, which asks whose labels they are." },
+    Case { name: "order-seen-by-one-value", unasked: Some("order-seen-by-one-value-unasked"), is_broken: true, rulebook: 28,
+           told: |book| after_one_value(book, false),
+           done: "One of two policies was estimated, its rows changed, both were compared, and the comparison names no earlier look." },
+    Case { name: "good-order-after-one-value", unasked: None, is_broken: false, rulebook: 28,
+           told: |book| after_one_value(book, true),
+           done: "Nothing. One of two policies was estimated, its rows changed, and the comparison of both names that value." },
+    Case { name: "order-planned-twice", unasked: Some("order-planned-twice-unasked"), is_broken: true, rulebook: 28,
+           told: |book| planned_twice(book, false),
+           done: "Plans of two experiments name one order of the same rows, and it is claimed in both." },
+    Case { name: "good-order-planned-twice", unasked: None, is_broken: false, rulebook: 28, told: |book| planned_twice(book, true),
+           done: "Nothing. Plans of two experiments name one order of the same rows, and the second comparison names the first." },
+    Case { name: "good-planned-order-beside-values", unasked: None, is_broken: false, rulebook: 28, told: planned_beside_values,
+           done: "Nothing. A planned order is compared after values of the same rows in an experiment without a plan." },
 ];
 
 /// A plan that names an order of one policy.
@@ -278,7 +391,7 @@ fn planned_alone(rulebook: u64) -> Told {
 pub fn all() -> Vec<Sample> {
     let mut rows = Vec::new();
     for case in CASES {
-        let (world, at) = (case.told)(27);
+        let (world, at) = (case.told)(case.rulebook);
         let rule = match world.items[at].body["kind"].as_str() {
             Some("manifest.registered") => "manifest",
             _ => "transport",
@@ -287,7 +400,7 @@ pub fn all() -> Vec<Sample> {
         rows.push(tampered_names::sample(case.name, case.done, &world, first));
         if let Some(name) = case.unasked {
             let done = "The same under an older rulebook, which did not ask: the verdict says so.";
-            let (world, _) = (case.told)(26);
+            let (world, _) = (case.told)(case.rulebook - 1);
             rows.push(tampered_names::sample(name, done, &world, None));
         }
     }

@@ -1,6 +1,8 @@
 //! Looks at an order of policies: who compares them once it was seen, through other rows, labels, judges or experiments, chooses
 //! what to claim. So a comparison names the entry that makes it exploratory.
 
+mod scope;
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -14,11 +16,8 @@ use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimate::FamilyCorrection;
-use clover_event::payload::estimated::PredictionWeight;
 use clover_event::payload::estimated::Reading;
-use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::label::LabelPurpose;
-use clover_event::payload::manifest::OrderPlan;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Fold;
@@ -33,11 +32,10 @@ use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::audits::obstacles;
-use crate::audits::probes::Probes;
-use crate::designs::Designs;
-use crate::manifests::estimated;
-use crate::newest::NewestEntries;
+pub use scope::LookScope;
+pub use scope::SharedRows;
+
+use scope::CountedLooks;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -74,6 +72,8 @@ pub struct ContrastLook {
     pub experiment: ExperimentId,
     /// The policies.
     pub family: BTreeSet<PolicyId>,
+    /// Whether a difference of it named no earlier look, so that it could be claimed.
+    pub is_claimed: bool,
     /// Whether a rulebook judged it that asks for it.
     pub is_counted: bool,
     /// Whose scores.
@@ -120,9 +120,6 @@ pub struct OrderLooks {
     pub values: Vec<ValueLook>,
 }
 
-/// Policies of other experiments whose rows an experiment has too.
-pub type SharedRows = BTreeMap<ExperimentId, BTreeSet<PolicyId>>;
-
 /// How an order was seen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LookKind {
@@ -143,137 +140,6 @@ pub struct EarlierLook {
     pub seq: u64,
     /// What it is.
     pub kind: LookKind,
-}
-
-/// An order that a plan names, which was in force before the first score or label.
-#[derive(Clone, Debug)]
-struct NamedOrder {
-    /// How its family is corrected.
-    correction: Option<FamilyCorrection>,
-    /// The scale of labels that is declared.
-    declared: Option<ScaleEnds>,
-    /// Labels for calibration of the experiment now.
-    labels: u64,
-    /// The newest score of its judge.
-    newest_score: u64,
-    /// What is asked for.
-    order: OrderPlan,
-    /// The entry since which the plan stands.
-    since: u64,
-    /// How far predictions are trusted.
-    weight: PredictionWeight,
-}
-
-/// Where a comparison stands: what else was seen of its rows.
-#[derive(Clone, Debug)]
-pub struct LookScope {
-    /// Its experiment.
-    pub experiment: ExperimentId,
-    /// The order that a plan names.
-    plan: Option<NamedOrder>,
-    /// Policies whose rows other experiments have too.
-    pub shared: SharedRows,
-    /// Looks below this entry count.
-    pub below: u64,
-}
-
-impl LookScope {
-    /// As the folds have it, with all looks on record.
-    pub fn of(state: &State, experiment: &ExperimentId) -> Self {
-        let probes = &state.fold::<Probes>().by_experiment;
-        let looks: &OrderLooks = state.fold();
-        let mut shared = SharedRows::new();
-        if let Some(here) = probes.get(experiment) {
-            for other in looks.experiments().filter(|other| *other != experiment) {
-                let Some(there) = probes.get(other) else {
-                    continue;
-                };
-                let policies = here.scores.keys();
-                let policies = policies.filter(|policy| here.shares_rows(there, policy));
-                shared.insert(other.clone(), policies.cloned().collect());
-            }
-        }
-        Self {
-            experiment: experiment.clone(),
-            plan: NamedOrder::of(state, experiment),
-            shared,
-            below: u64::MAX,
-        }
-    }
-
-    /// Which looks stand against a comparison. A planned one was fixed before: against it stand looks before its plan, and those
-    /// by as many labels as it asks for, but not by the same rows. `None` where a plan names another order, or more labels.
-    fn counted(&self, of: &ContrastRecorded) -> Option<CountedLooks<'_>> {
-        let plan = match &self.plan {
-            Some(plan) if !plan.names(of) => return None,
-            plan => plan.as_ref(),
-        };
-        Some(CountedLooks { scope: self, plan })
-    }
-
-    /// The plan whose order is not yet due, with the labels that it asks for and those that there are.
-    pub fn awaited(&self) -> Option<(u64, u64, u64)> {
-        let plan = self.plan.as_ref()?;
-        let wanted = plan.order.labels.value();
-        (plan.labels < wanted).then_some((plan.since, wanted, plan.labels))
-    }
-}
-
-impl NamedOrder {
-    fn of(state: &State, experiment: &ExperimentId) -> Option<Self> {
-        let plan = estimated::order(state.fold(), experiment)?;
-        let (order, estimates) = plan.said;
-        let looks: &OrderLooks = state.fold();
-        let entries = state.fold::<NewestEntries>().by_experiment.get(experiment);
-        Some(Self {
-            correction: estimates.correction.and_then(FamilyCorrection::of),
-            declared: state.fold::<Designs>().scale(experiment),
-            labels: looks.labelled(experiment),
-            newest_score: entries.map_or(0, |of| of.newest_score(&order.judge)),
-            order: order.clone(),
-            since: plan.since,
-            weight: estimates.weight.unwrap_or(PredictionWeight::One),
-        })
-    }
-
-    /// Whether a comparison is the one that is asked for, on the usual terms, once there are as many labels.
-    fn names(&self, of: &ContrastRecorded) -> bool {
-        let (named, family): (BTreeSet<&PolicyId>, BTreeSet<&PolicyId>) = (
-            self.order.policies.iter().collect(),
-            of.family.iter().collect(),
-        );
-        let is_usual = of.terms.alpha_micro.value() == USUAL_ALPHA
-            && of.terms.bootstrap.is_none()
-            && of.terms.environment.is_none()
-            && obstacles::are_usual(&of.terms, self.declared);
-        let weight = of.terms.weight.unwrap_or(PredictionWeight::One);
-        is_usual
-            && (of.terms.judge == self.order.judge && named == family)
-            && (of.correction, weight) == (self.correction, self.weight)
-            && self.labels >= self.order.labels.value()
-    }
-}
-
-/// One less the level of a planned order, in millionths.
-const USUAL_ALPHA: i64 = 50_000;
-
-/// Which looks stand against a comparison.
-struct CountedLooks<'s> {
-    scope: &'s LookScope,
-    /// The plan that names it.
-    plan: Option<&'s NamedOrder>,
-}
-
-impl CountedLooks<'_> {
-    fn has(&self, experiment: &ExperimentId, seq: u64, labels: u64) -> bool {
-        let Some(plan) = self.plan else {
-            return true;
-        };
-        let is_late = *experiment == self.scope.experiment
-            && labels >= plan.order.labels.value()
-            && (labels != plan.labels || seq < plan.newest_score);
-        seq < plan.since || is_late
-    }
 }
 
 impl ContrastLook {
@@ -326,11 +192,15 @@ impl OrderLooks {
             (of.second.clone(), of.second_root),
         ];
         match same {
-            Some(look) => look.roots.extend(roots),
+            Some(look) => {
+                look.roots.extend(roots);
+                look.is_claimed |= of.exploratory_since.is_none();
+            }
             None => self.contrasts.push(ContrastLook {
                 correction: of.correction,
                 experiment: experiment.clone(),
                 family,
+                is_claimed: of.exploratory_since.is_none(),
                 is_counted: self.is_counted,
                 judge: of.terms.judge.clone(),
                 labels: self.labelled(experiment),
@@ -397,8 +267,11 @@ impl OrderLooks {
         all.any(|look| look.experiment == scope.experiment && look.seq < scope.below)
     }
 
-    /// The first entry of an experiment that shows an order: a difference, or the value of a second policy.
-    pub fn seen(&self, experiment: &ExperimentId) -> Option<u64> {
+    /// The first entry of an experiment that shows an order: a difference, or the value of a second policy, or of the first one
+    /// where that is enough.
+    pub fn seen(&self, scope: &LookScope) -> Option<u64> {
+        let experiment = &scope.experiment;
+        let enough = if scope.is_value_enough { 1 } else { 2 };
         let mut contrasts = self.contrasts.iter();
         let contrast = contrasts.find(|look| look.experiment == *experiment);
         let mut policies = BTreeSet::new();
@@ -407,7 +280,7 @@ impl OrderLooks {
             if look.experiment == *experiment {
                 policies.insert(&look.policy);
             }
-            policies.len() > 1
+            policies.len() >= enough
         });
         let first = [contrast.map(|look| look.seq), value.map(|look| look.seq)];
         first.into_iter().flatten().min()
@@ -455,7 +328,8 @@ impl OrderLooks {
         Some(EarlierLook { seq, kind })
     }
 
-    /// Values of two policies of the experiment, of which one is none of the family, or was computed through something else.
+    /// Values of two policies of the experiment, of which one is none of the family, or was computed through something else;
+    /// where that is asked, one value of the family through something else.
     fn earlier_values(
         &self,
         counted: &CountedLooks<'_>,
@@ -476,7 +350,8 @@ impl OrderLooks {
                 && is_of_root(&of.first, of.first_root)
                 && is_of_root(&of.second, of.second_root);
             is_other |= !is_within;
-            is_other && policies.len() > 1
+            let is_own = counted.scope.is_value_enough && of.family.contains(&look.policy);
+            is_other && policies.len() > 1 || is_own && !is_within
         })?;
         let (seq, kind) = (look.seq, LookKind::Values);
         Some(EarlierLook { seq, kind })
@@ -493,7 +368,10 @@ impl OrderLooks {
             of.family.contains(policy) && shared.is_some_and(|shared| shared.contains(policy))
         };
         let all = self.contrasts.iter().filter(|look| look.is_counted);
-        let all = all.filter(|look| counted.has(&look.experiment, look.seq, look.labels));
+        let all = all.filter(|look| {
+            counted.has(&look.experiment, look.seq, look.labels)
+                || counted.is_claim_elsewhere(&look.experiment, look.is_claimed)
+        });
         let mut compared = all.filter(|look| {
             let policies = look.family.iter();
             let shared = policies.filter(|policy| is_shared(&look.experiment, policy));
@@ -501,7 +379,8 @@ impl OrderLooks {
         });
         let mut seen: BTreeMap<&ExperimentId, BTreeSet<&PolicyId>> = BTreeMap::new();
         let mut valued = self.values.iter().filter(|look| {
-            let is_counted = counted.has(&look.experiment, look.seq, look.labels);
+            let is_counted = counted.has(&look.experiment, look.seq, look.labels)
+                || counted.is_claim_elsewhere(&look.experiment, false);
             if !is_counted || !is_shared(&look.experiment, &look.policy) {
                 return false;
             }
