@@ -246,21 +246,6 @@ fn padded(rulebook: u64, (policy, at, rater): (&str, u64, &str), is_due: bool) -
     (world, at)
 }
 
-/// A planned order that was padded was compared, and is compared again under the rulebook that asks whose labels count.
-fn padded_again(says: bool) -> Told {
-    let (mut world, plan) = planned(27);
-    labelled_by(&mut world, (PLANNED, 1), "third", "Lena");
-    compared(&mut world, (PLANNED, "judge-3"), &PAIR, None);
-    tampered_chosen::adopt(&mut world, 28);
-    let at = compared(
-        &mut world,
-        (PLANNED, "judge-3"),
-        &PAIR,
-        says.then_some(plan),
-    );
-    (world, at)
-}
-
 /// A value of one policy was seen, of other rows, then an order was compared.
 fn after_one_value(rulebook: u64, says: bool) -> Told {
     let mut world = begun(rulebook);
@@ -358,10 +343,6 @@ const CASES: &[Case] = &[
            done: "A plan names an order by one judge, and a comparison by another names nothing that makes it exploratory." },
     Case { name: "order-of-one-policy-planned", unasked: None, is_broken: true, rulebook: 27, told: planned_alone,
            done: "A plan names an order of one policy." },
-    Case { name: "good-planned-order-padded-before", unasked: None, is_broken: false, rulebook: 28, told: |_| padded_again(true),
-           done: "Nothing. A padded order was compared under rulebook 27, and again under 28: that comparison names its plan." },
-    Case { name: "planned-order-padded-before", unasked: None, is_broken: true, rulebook: 28, told: |_| padded_again(false),
-           done: "A padded order was compared under rulebook 27, and again under 28, which asks whose labels they are." },
     Case { name: "order-seen-by-one-value", unasked: Some("order-seen-by-one-value-unasked"), is_broken: true, rulebook: 28,
            told: |book| after_one_value(book, false),
            done: "One of two policies was estimated, its rows changed, both were compared, and the comparison names no earlier look." },
