@@ -57,6 +57,9 @@ pub struct BestPolicy {
     pub best: Vec<String>,
     /// The policies whose own values may be claimed, in the order that was given: none where nothing is on record.
     pub claimable: Vec<String>,
+    /// Whether an order of some of them is claimed, or would be once it is on record: ranks are shown only then.
+    #[serde(skip)]
+    pub is_ordered: bool,
 }
 
 /// Whether the value of a policy may be claimed, or why not.
@@ -182,6 +185,8 @@ impl Question<'_> {
         let may_be_claimed = self.on_record && self.is_open() && !best.is_empty();
         let mut parts = self.void.to_vec();
         parts.push(found);
+        // Whether it may be claimed stands beside what was found; the reasons follow.
+        parts.push(self.claim(&best, claimable.len()).to_owned());
         parts.extend(self.reasons());
         parts.extend(self.remarks.iter().cloned());
         parts.extend(self.obstacles.iter().cloned());
@@ -190,12 +195,14 @@ impl Question<'_> {
         {
             parts.push(seen_before(look));
         }
-        parts.push(self.claim(&best, claimable.len()).to_owned());
         let name = |at: usize| self.policies[at].name.clone();
         let is_said = claimable.len() > 1 && self.order_standing == OrderStanding::Asked
             || self.policies.len() == 1;
         let is_open = self.is_open();
+        let is_ordered =
+            is_open && self.order_standing == OrderStanding::Asked && best.len() < claimable.len();
         BestPolicy {
+            is_ordered,
             answer: Answer {
                 text: parts.join(" "),
                 may_be_claimed,

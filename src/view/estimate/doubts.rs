@@ -189,16 +189,25 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
+        self.answer(on_record, self.standing_of_values())
+    }
+
+    /// Whether their order is still to be asked for.
+    pub(super) fn awaits_order(&self) -> bool {
+        self.places.len() > 1 && self.standing_of_values() == OrderStanding::Unrecorded
+    }
+
+    /// How their order stands where values were asked for.
+    fn standing_of_values(&self) -> OrderStanding {
         let looks = &self.basis.looks;
         let mut pairs = self.contrasts.iter();
         let is_recorded = pairs.any(|of| looks.is_recorded(&self.scope(), of));
-        let order = match self.order_standing() {
+        match self.order_standing() {
             OrderStanding::Asked if !is_recorded && !self.shares_nothing() => {
                 OrderStanding::Unrecorded
             }
             other => other,
-        };
-        self.answer(on_record, order)
+        }
     }
 
     /// The answer where an order was asked for.
