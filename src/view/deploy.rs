@@ -199,3 +199,14 @@ pub fn status<E>(
     view.table(&head, rows);
     Ok(view)
 }
+
+/// How a version whose patch changes a hard rule comes to run: labels of a design of their own, then the calibrator is held
+/// against them, whose answer names the activation.
+pub fn on_fresh_labels(name: &str, judge: &str) -> [String; 3] {
+    let (name, judge) = (shell::word(&name), shell::word(&judge));
+    [
+        "clover label design new fresh-1 --purpose audit --probability 1".to_owned(),
+        "clover import labels FILE --design fresh-1".to_owned(),
+        format!("clover deploy recalibrate {name} --judge {judge} --design fresh-1"),
+    ]
+}
