@@ -487,7 +487,7 @@ mod tests {
         .answer();
         assert!(!found.answer.may_be_claimed);
         assert!(found.best.is_empty() && found.claimable.is_empty());
-        let end = "The judge contradicted itself. Nothing of it may be claimed.";
+        let end = "Nothing of it may be claimed. The judge contradicted itself.";
         assert!(found.answer.text.ends_with(end), "{}", found.answer.text);
     }
 
@@ -505,8 +505,8 @@ mod tests {
                     seq: 12,
                     kind: LookKind::Differences,
                 }),
-                "Other differences were recorded before, at seq 12, so an order is exploratory now. Their values may be \
-                 claimed, and no order among them.",
+                "Their values may be claimed, and no order among them. Other differences were recorded before, at seq 12, so \
+                 an order is exploratory now.",
             ),
         ] {
             let found = Question {
@@ -526,8 +526,8 @@ mod tests {
                 text.starts_with("b has the highest value of 2 policies: 0.70"),
                 "{text}"
             );
-            assert!(text.ends_with(end), "{text}");
-            assert!(found.best.is_empty());
+            assert!(text.contains(end), "{text}");
+            assert!(found.best.is_empty() && !found.is_ordered);
             assert_eq!(found.claimable, ["a", "b"]);
         }
     }
@@ -546,8 +546,8 @@ mod tests {
         assert_eq!(
             found.answer.text,
             "a is the best of the 2 policies whose values were checked: it is worth 0.50 (95 % interval [0.40, 0.60]), \
-             and it is told apart from each of the others. b was not checked (only labels of others calibrate it). d \
-             failed the audit of transport. This may be claimed."
+             and it is told apart from each of the others. This may be claimed. b was not checked (only labels of others \
+             calibrate it). d failed the audit of transport."
         );
         let found = answer(&[("a", 0.5, Claimable), ("b", 0.9, Unchecked)], 0.1);
         // One value was checked: none is the best, and that value may be claimed.
@@ -559,18 +559,14 @@ mod tests {
         assert!(found.answer.text.starts_with(
             "Which policy is best cannot be said: only the value of a was checked, 0.50 (95 % interval [0.40, 0.60])."
         ));
-        assert!(
-            found
-                .answer
-                .text
-                .ends_with("Only that value may be claimed.")
-        );
+        let claim = "[0.40, 0.60]). Only that value may be claimed. b was not checked";
+        assert!(found.answer.text.contains(claim), "{}", found.answer.text);
         let found = answer(&[("a", 0.5, Unchecked), ("b", 0.9, Unchecked)], 0.1);
         assert_eq!((found.best.len(), found.answer.may_be_claimed), (0, false));
         assert_eq!(
             found.answer.text,
-            "No policy can be called best. a and b were not checked (only labels of others calibrate them). Nothing of \
-             it may be claimed."
+            "No policy can be called best. Nothing of it may be claimed. a and b were not checked (only labels of others \
+             calibrate them)."
         );
     }
 }

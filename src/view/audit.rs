@@ -454,7 +454,7 @@ pub(super) fn decision_table(view: &mut View, decisions: &[DecisionKind]) {
     let head = ["kind", "events", "seq", "computed again", "from"];
     view.table(&head, rows);
     view.sentence(
-        "clover replay computes these again, and this command did not. A verifier of another maker computes some of them, and \
-         says which.",
+        "This command computed nothing again: clover replay does. A verifier of another maker computes some of these, and says \
+         which.",
     );
 }
