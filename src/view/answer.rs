@@ -94,6 +94,15 @@ pub enum OrderStanding {
     Asked,
     /// It was seen before, otherwise or of other rows.
     Exploratory(EarlierLook),
+    /// A plan compares from more labels on than there are.
+    Awaited {
+        /// Where the plan stands.
+        since: u64,
+        /// Labels from which it compares.
+        wanted: u64,
+        /// Labels that there are.
+        labels: u64,
+    },
     /// Values were asked for: their differences are on no record.
     Unrecorded,
 }
@@ -190,10 +199,8 @@ impl Question<'_> {
         parts.extend(self.reasons());
         parts.extend(self.remarks.iter().cloned());
         parts.extend(self.obstacles.iter().cloned());
-        if let OrderStanding::Exploratory(look) = self.order_standing
-            && claimable.len() > 1
-        {
-            parts.push(seen_before(look));
+        if claimable.len() > 1 {
+            parts.extend(exploratory(self.order_standing));
         }
         let name = |at: usize| self.policies[at].name.clone();
         let is_said = claimable.len() > 1 && self.order_standing == OrderStanding::Asked
@@ -277,7 +284,11 @@ impl Question<'_> {
                 "The values may be claimed; an order of them may be once compare has recorded it."
             }
             (true, _, all)
-                if all > 1 && matches!(self.order_standing, OrderStanding::Exploratory(_)) =>
+                if all > 1
+                    && matches!(
+                        self.order_standing,
+                        OrderStanding::Exploratory(_) | OrderStanding::Awaited { .. }
+                    ) =>
             {
                 "Their values may be claimed, and no order among them."
             }
@@ -330,6 +341,21 @@ impl Question<'_> {
             format!("{} {reason}.", names(of.into_iter()))
         });
         sentences.collect()
+    }
+}
+
+/// Why an order is exploratory: one reason, also where a plan gives several.
+fn exploratory(order: OrderStanding) -> Option<String> {
+    match order {
+        OrderStanding::Exploratory(look) => Some(seen_before(look)),
+        OrderStanding::Awaited {
+            since,
+            wanted,
+            labels,
+        } => Some(format!(
+            "The plan at seq {since} names an order from {wanted} labels on, and there are {labels}: any other, and any before that, is exploratory."
+        )),
+        OrderStanding::Asked | OrderStanding::Unrecorded => None,
     }
 }
 

@@ -210,3 +210,18 @@ pub fn on_fresh_labels(name: &str, judge: &str) -> [String; 3] {
         format!("clover deploy recalibrate {name} --judge {judge} --design fresh-1"),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_on_fresh_labels_names_what_runs() {
+        let [design, labels, held] = on_fresh_labels("arena@1.1", "llm-2");
+        assert_eq!(
+            held,
+            "clover deploy recalibrate arena@1.1 --judge llm-2 --design fresh-1"
+        );
+        assert!(design.contains(" fresh-1 ") && labels.ends_with("--design fresh-1"));
+    }
+}

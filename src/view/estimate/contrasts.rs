@@ -11,6 +11,7 @@ use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::Reading;
 use crate::num::Finite;
+use crate::projection::looks::LookKind;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
@@ -197,8 +198,13 @@ impl Contrasts<'_> {
         ranks(&self.asked(self.places, self.pairs), answer)
     }
 
-    /// Where a plan asks for more labels than there are: what is compared until then spends nothing of its order.
+    /// Where a plan asks for more labels than there are: what is compared until then spends nothing of its order. Said once: the
+    /// answer says it where that is what makes the order exploratory.
     fn awaited(&self) -> Option<String> {
+        let earlier = self.asked(self.places, self.pairs).earlier();
+        if earlier.is_some_and(|look| look.kind == LookKind::Planned) {
+            return None;
+        }
         let (since, wanted, labels) = self.basis.scope.awaited()?;
         Some(format!(
             "the plan at seq {since} compares from {wanted} labels on, and there are {labels}: until then an order is exploratory"

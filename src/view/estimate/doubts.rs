@@ -26,6 +26,7 @@ use crate::projection::audits::AuditSubject;
 use crate::projection::drifts;
 use crate::projection::judges::Judges;
 use crate::projection::looks::EarlierLook;
+use crate::projection::looks::LookKind;
 use crate::projection::looks::LookScope;
 use crate::projection::looks::OrderLooks;
 use crate::projection::manifests::Manifests;
@@ -241,8 +242,19 @@ impl Asked<'_> {
 
     /// Whether nobody saw their order before.
     fn order_standing(&self) -> OrderStanding {
-        let earlier = self.earlier();
-        earlier.map_or(OrderStanding::Asked, OrderStanding::Exploratory)
+        let Some(look) = self.earlier() else {
+            return OrderStanding::Asked;
+        };
+        match self.basis.scope.awaited() {
+            Some((since, wanted, labels)) if look.kind == LookKind::Planned => {
+                OrderStanding::Awaited {
+                    since,
+                    wanted,
+                    labels,
+                }
+            }
+            _ => OrderStanding::Exploratory(look),
+        }
     }
 
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {
