@@ -127,6 +127,7 @@ shapes! {
     "blob list": blob::BlobList;
     "blob put": blob::BlobStored;
     "budget list": budget::AccountList;
+    "budget open": Stands | Bodies;
     "budget show": budget::AccountShown;
     "calibrate apply": calibrate::CalibratedScores;
     "calibrate list": calibrate::CalibratorList;
