@@ -330,7 +330,7 @@ shapes! {
     "sgd prompt diff": sgd::prompts::SgdPromptDiff;
     "sgd prompt log": sgd::prompts::SgdPromptLog;
     "sgd prompt show": sgd::SgdPromptShown;
-    "sgd run": sgd::SgdRunShown;
+    "sgd run": sgd::SgdRunShown | sgd::planned::SgdRemainder;
     "sgd sample": sgd::SgdSample;
     "sgd show": sgd::SgdRunShown | sgd::SgdPromptShown;
     "sgd status": sgd::SgdList;
