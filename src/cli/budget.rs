@@ -1,14 +1,27 @@
 //! `clover budget`: accounts with what was opened, what was charged to them and by which events, and what is left.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::init;
+use crate::cli::key;
+use crate::cli::record;
+use crate::event::Payload;
+use crate::event::id::AccountId;
+use crate::event::id::UnitId;
+use crate::event::payload::Role;
+use crate::event::payload::Roles;
+use crate::event::payload::budget::BudgetOpened;
+use crate::event::payload::budget::Period;
 use crate::ground::shell;
 use crate::ground::time::Timestamp;
+use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::projection::budgets::Budgets;
+use crate::projection::budgets::Purpose;
 use crate::view::View;
 use crate::view::budget;
 
@@ -17,9 +30,43 @@ pub(super) enum Verb {
     /// Accounts with what is left
     #[command(after_help = "Example:\n  clover budget list")]
     List,
+    /// Open an account: how much there is, of what, and who may charge it
+    #[command(
+        override_usage = "clover budget open ACCOUNT --usd X | --unit UNIT --amount N [OPTIONS]",
+        after_help = "Examples:\n  clover budget open judges --usd 2.50\n  \
+                      clover budget open confirm-peeks --unit peek --amount 3 --quarterly"
+    )]
+    Open(BudgetOpenArgs),
     /// One account, charge by charge
     #[command(after_help = "Example:\n  clover budget show confirm-peeks")]
     Show(BudgetShowArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct BudgetOpenArgs {
+    /// The account; its name is new
+    pub account: String,
+    /// Dollars, for calls of models
+    #[arg(long, value_name = "X", conflicts_with_all = ["unit", "amount"])]
+    pub usd: Option<String>,
+    /// What is counted: peek, judge_call, label, patch, dev_call or another word
+    #[arg(long, value_name = "UNIT", requires = "amount")]
+    pub unit: Option<String>,
+    /// How many
+    #[arg(long, value_name = "N", requires = "unit")]
+    pub amount: Option<u64>,
+    /// It fills again at the start of each quarter, in UTC; else never
+    #[arg(long)]
+    pub quarterly: bool,
+    /// Roles that may charge it [else custodian for peeks, scorer for dollars and calls of judges]
+    #[arg(long, value_name = "ROLE,ROLE")]
+    pub spender: Option<String>,
+    /// What it is for, in words [else what its unit pays for]
+    #[arg(long, value_name = "TEXT")]
+    pub purpose: Option<String>,
+    /// Print the canonical unsigned body and append nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -29,12 +76,17 @@ pub(super) struct BudgetShowArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
-    let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
-    let now = now(ctx, &ledger, state);
     match verb {
-        Verb::List => Ok(budget::list(state, now)),
+        Verb::List => {
+            let (_, ledger, view) = home::view(ctx)?;
+            let state = view.state(&ledger);
+            Ok(budget::list(state, now(ctx, &ledger, state)))
+        }
+        Verb::Open(args) => open(ctx, args),
         Verb::Show(args) => {
+            let (_, ledger, view) = home::view(ctx)?;
+            let state = view.state(&ledger);
+            let now = now(ctx, &ledger, state);
             let name = &args.account;
             let shown = budget::show(&ledger, state, now, name)?;
             let missing = || {
@@ -56,14 +108,94 @@ pub(super) fn now(ctx: &Ctx<'_>, ledger: &Ledger, state: &State) -> Timestamp {
     }
 }
 
+const OPEN_HELP: &str = "clover budget open --help";
+
+fn open(ctx: &mut Ctx<'_>, args: &BudgetOpenArgs) -> Result<View, CliError> {
+    let wrong = |message: String| CliError::usage(message, OPEN_HELP);
+    let account = AccountId::new(&args.account)
+        .map_err(|error| wrong(format!("account {:?}: {error}", args.account)))?;
+    let (unit, amount) = counted(args)?;
+    let purpose = Purpose::of(&unit);
+    let spenders = match &args.spender {
+        Some(text) => init::roles(text)?,
+        None => spenders(purpose).ok_or_else(|| {
+            wrong(format!(
+                "--spender: expected the roles that may charge an account of {unit}, such as labeler"
+            ))
+        })?,
+    };
+    let (_, ledger, _) = home::view(ctx)?;
+    if let Some(known) = ledger.state().fold::<Budgets>().accounts.get(&account) {
+        let message = format!(
+            "account {account} was opened before, at seq {}: what it holds is never changed; open one of another name",
+            known.opened_seq
+        );
+        let next = format!("clover budget show {}", shell::word(&account));
+        return Err(CliError::refused(message, next));
+    }
+    drop(ledger);
+    let words = args.purpose.as_deref().unwrap_or(purpose.as_str());
+    let opened = BudgetOpened {
+        account,
+        amount,
+        period: if args.quarterly {
+            Period::Quarter
+        } else {
+            Period::Once
+        },
+        purpose: key::text("purpose", words)?,
+        spenders,
+        unit,
+    };
+    let command = Command {
+        payload: Payload::from(opened),
+        experiment: None,
+        refs: Vec::new(),
+        at: None,
+    };
+    let view = record::one(ctx, command, args.dry_run)?;
+    let next = format!("clover budget show {}", shell::word(&args.account));
+    Ok(if args.dry_run {
+        view
+    } else {
+        view.with_next(next)
+    })
+}
+
+/// What is counted, and how many: at least one.
+fn counted(args: &BudgetOpenArgs) -> Result<(UnitId, Count), CliError> {
+    let wrong = |message: String| CliError::usage(message, OPEN_HELP);
+    let (unit, amount) = match (&args.usd, &args.unit, args.amount) {
+        (Some(usd), ..) => {
+            let micro = Micro::parse(usd).ok().filter(|(_, rounded)| !rounded);
+            let micro = micro.and_then(|(micro, _)| u64::try_from(micro.value()).ok());
+            let expected = format!("--usd {usd:?}: expected dollars above 0, such as 2.50");
+            ("usd_micro", micro.ok_or_else(|| wrong(expected))?)
+        }
+        (None, Some(unit), Some(amount)) => (unit.as_str(), amount),
+        _ => {
+            let expected = "expected how much it holds: --usd X, or --unit UNIT with --amount N";
+            return Err(wrong(expected.to_owned()));
+        }
+    };
+    let unit = UnitId::new(unit).map_err(|error| wrong(format!("--unit {unit:?}: {error}")))?;
+    let amount = Count::new(amount).filter(|amount| amount.value() > 0);
+    let expected = || wrong("expected an amount above 0 and below 2^53".to_owned());
+    Ok((unit, amount.ok_or_else(expected)?))
+}
+
+/// Who charges accounts that pay for something, where nobody says otherwise.
+fn spenders(purpose: Purpose) -> Option<Roles> {
+    let role = match purpose {
+        Purpose::JudgeSpend => Role::Scorer,
+        Purpose::Peeks => Role::Custodian,
+        Purpose::DevCalls | Purpose::Labels | Purpose::Other | Purpose::Patches => return None,
+    };
+    Roles::new([role])
+}
+
 /// The command that opens an account of peeks.
 pub(super) fn peeks_opened(name: &str) -> String {
-    let data = json!({
-        "account": name, "amount": 3, "period": "quarter", "purpose": "confirm peeks",
-        "spenders": ["custodian"], "unit": "peek",
-    });
-    format!(
-        "clover record budget.opened --data {}",
-        shell::quoted(&data)
-    )
+    let name = shell::word(&name);
+    format!("clover budget open {name} --unit peek --amount 3 --quarterly")
 }

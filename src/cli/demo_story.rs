@@ -8,6 +8,9 @@ use crate::cli::demo::Demo;
 use crate::cli::error::CliError;
 use crate::ground::ambient;
 use crate::ground::time::Timestamp;
+use crate::model::simulate::Double;
+use crate::model::simulate::DoubleOptions;
+use crate::model::simulate::Script;
 use crate::view::Exit;
 use crate::view::View;
 use crate::workflow::simulate::shipped::ShippedDataset;
@@ -34,6 +37,10 @@ const REPAIRED: &str = "
 A WORKFLOW  it meets invoices of another country, where nobody has labels; small edits mend it by rules that can be checked.
 What is right stays sealed until the run has ended; only then does it say what the mending was worth
 ";
+const JUDGED: &str = "
+A MODEL AS A JUDGE  behind HTTP, here a double that fails now and then: money is held before anything is sent, each call is
+on record, and what was charged is what the double billed
+";
 const LEFT: &str = "
 WHAT IS LEFT  a report, an export; everything verified and computed again
 ";
@@ -44,6 +51,16 @@ say how well the answer explains what was asked, for a reader who knows nothing 
 ## Scoring axis\nCoverage: the share of what was asked that the answer explains. The share decides, whatever else it says.\n\n\
 ## Bias\n<!-- clover: kind=anti_bias editable -->\nTreat every answer alike, whoever wrote it.\n\n\
 ## Output\nAnswer with one number from 0 to 1 and nothing else, with two decimals. Do not repeat the question.\n";
+
+/// What calls of the double cost, in dollars for a million tokens.
+const PRICES: &str =
+    "provider,model,mode,input,output,cache_read,cache_write\nhere,m-1-2026-01-15,live,0.25,2,,\n";
+/// The same, in millionths of a dollar.
+const PRICE_MICRO: (u64, u64) = (250_000, 2_000_000);
+/// Every twentieth request finds the double overloaded.
+const FAULTS: &str = r#"{"when":{"every":20},"do":{"status":503}}"#;
+/// Rows that the model scores.
+const ROWS: usize = 60;
 
 /// Seconds until a sealed label has to be shown.
 const REVEAL_SECONDS: i64 = 180 * 86_400;
@@ -72,6 +89,7 @@ impl Demo<'_, '_> {
         )?;
         self.released(&mended)?;
         self.repaired()?;
+        self.judged(&mended)?;
         self.left(&mended)?;
         self.descended()
     }
@@ -209,6 +227,58 @@ impl Demo<'_, '_> {
         self.step(&words, 2, 0)?;
         self.words("report repair shop-1 -o shop-1.html", 0)
             .map(drop)
+    }
+
+    /// Answers that a model behind HTTP scores: each call is held, sent, answered and settled.
+    fn judged(&mut self, of: &ShippedDataset) -> Result<(), CliError> {
+        self.say(JUDGED)?;
+        let script = Script::parse(FAULTS);
+        let script = script.map_err(|error| CliError::input(error.to_string(), "clover demo"))?;
+        let options = DoubleOptions {
+            script,
+            seed: 7,
+            ..DoubleOptions::default()
+        };
+        let double = Double::start(options);
+        let double = double.map_err(|error| {
+            let message = format!("127.0.0.1: a double of an endpoint cannot listen: {error}");
+            CliError::refused(message, "clover endpoint simulate --help")
+        })?;
+        ambient::replace(&self.sandbox.path("prices.csv"), PRICES.as_bytes(), false)?;
+        let responses = of
+            .files()
+            .into_iter()
+            .find(|file| file.path.ends_with("/base_responses.jsonl"));
+        let responses = responses.map_or_else(Vec::new, |file| file.bytes);
+        let lines = responses.split_inclusive(|byte| *byte == b'\n').take(ROWS);
+        let rows = self.sandbox.path("base_responses.jsonl");
+        ambient::replace(&rows, &lines.collect::<Vec<_>>().concat(), false)?;
+        let address = double.address();
+        for words in [
+            "experiment register live --title Live --purpose demo".to_owned(),
+            format!(
+                "endpoint add sim --url http://{address} --provider here --texts rows --terms kept-nowhere --auth none"
+            ),
+            "price import prices.csv --name 2026-11 --as-of 2026-11-01 --source demo".to_owned(),
+            "budget open judges --usd 1".to_owned(),
+        ] {
+            self.words(&words, 0)?;
+        }
+        let ask = "judge ask --judge helpful-1 --endpoint sim --model m-1 --pin m-1-2026-01-15 --rows base_responses.jsonl \
+                   --experiment live --account judges --cap-usd 1 -j 8";
+        let asked = self.words(ask, 2)?;
+        let billed = double.ended();
+        let (input, output) = PRICE_MICRO;
+        let cost = |tokens: u64, price: u64| tokens.saturating_mul(price);
+        let billed: u64 = billed
+            .iter()
+            .map(|call| (cost(call.input, input) + cost(call.output, output)).div_ceil(1_000_000))
+            .sum();
+        Self::demand(
+            asked.exit == Exit::Done && asked.facts()["settled_usd_micro"] == billed,
+            "every answer is scored, and the charge is what was billed",
+        )?;
+        self.words("budget show judges", 1).map(drop)
     }
 
     /// A short run that lowers the loss of a judge's prompt, and its page.

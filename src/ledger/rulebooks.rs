@@ -344,7 +344,7 @@ questions! {
         "a comparison names the first earlier look at its order: by other rows, labels or terms, by another judge, by values alone, or in another experiment with its rows";
     /// Which labels a planned order waits for.
     OwnLabels "own_labels" since 28 rule Transport:
-        "a planned order is due once as many rows of its own policies have a label for calibration, each counted once";
+        "a planned order is due once as many rows of its policies, which its judge scored, have a label for calibration since";
     /// Which values are a look at an order.
     OneValue "one_value" since 28 rule Transport:
         "a value of one policy of a comparison, by other rows, labels or terms, is a look at its order";

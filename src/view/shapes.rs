@@ -127,6 +127,7 @@ shapes! {
     "blob list": blob::BlobList;
     "blob put": blob::BlobStored;
     "budget list": budget::AccountList;
+    "budget open": Stands | Bodies;
     "budget show": budget::AccountShown;
     "calibrate apply": calibrate::CalibratedScores;
     "calibrate list": calibrate::CalibratorList;
@@ -329,7 +330,7 @@ shapes! {
     "sgd prompt diff": sgd::prompts::SgdPromptDiff;
     "sgd prompt log": sgd::prompts::SgdPromptLog;
     "sgd prompt show": sgd::SgdPromptShown;
-    "sgd run": sgd::SgdRunShown;
+    "sgd run": sgd::SgdRunShown | sgd::planned::SgdRemainder;
     "sgd sample": sgd::SgdSample;
     "sgd show": sgd::SgdRunShown | sgd::SgdPromptShown;
     "sgd status": sgd::SgdList;

@@ -1,5 +1,7 @@
 """Looks at an order of policies that are on record: differences between checked policies, and checked values."""
 
+from history.records import row_of_draw
+
 CHECKED_CLAIMS = ("borrowed_checked", "own_labels")
 
 
@@ -43,7 +45,7 @@ class Looks:
 
     def __init__(self):
         self.contrasts, self.values, self.labels = [], [], {}       # labels for calibration by experiment
-        self.rows = {}                                              # (experiment, policy) -> row -> its first such label
+        self.rows = {}                                              # (experiment, policy) -> row -> entries of such labels
 
     def take(self, state, entry):
         """Folds one accepted entry."""
@@ -53,7 +55,8 @@ class Looks:
             return
         if entry.kind == "label.recorded" and data["purpose"] == "calibrate":
             self.labels[experiment] = labels + 1
-            self.rows.setdefault((experiment, data["policy"]), {}).setdefault((data["item"], data["draw"]), entry.position)
+            rows = self.rows.setdefault((experiment, data["policy"]), {})
+            rows.setdefault(row_of_draw(data["policy"], data["item"], data["draw"]), []).append(entry.position)
         elif entry.kind == "contrast.recorded" and data.get("reading") in ("told_apart", "not_told_apart"):
             same = next((look for look in reversed(self.contrasts) if look.same(experiment, data)), None)
             if same:
@@ -67,9 +70,12 @@ class Looks:
             if (look.experiment, look.policy, look.basis, look.root) not in known:
                 self.values.append(look)
 
-    def own_labels(self, experiment, policies):
-        """The entries by which rows of these policies had a label for calibration, each row once, in order."""
-        return sorted(seq for name in set(policies) for seq in self.rows.get((experiment, name), {}).values())
+    def own_labels(self, scored, experiment, policies):
+        """The entries by which rows of these policies that a judge had scored got their first label for calibration since, in
+        order; `scored` has the entry of each score by row."""
+        rows = [pair for policy in set(policies) for pair in self.rows.get((experiment, policy), {}).items()]
+        since = [[seq for seq in labels if seq > scored[row]] for row, labels in rows if row in scored]
+        return sorted(labels[0] for labels in since if labels)
 
 
 def whole(data):

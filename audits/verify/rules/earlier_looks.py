@@ -47,7 +47,8 @@ def due(state, experiment, order):
     if not state.asks("own_labels"):
         enough = state.looks.labels.get(experiment, 0) >= order["labels"]
         return (lambda look: look.labels >= order["labels"]) if enough else None
-    rows = state.looks.own_labels(experiment, order["policies"])
+    scored = state.scored_at.get(experiment, {}).get(order["judge"], {})
+    rows = state.looks.own_labels(scored, experiment, order["policies"])
     if len(rows) < order["labels"]:
         return None
     since = rows[order["labels"] - 1] if order["labels"] else 0

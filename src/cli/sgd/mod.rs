@@ -23,6 +23,7 @@ use crate::session::SessionError;
 use crate::session::asking::ModelSender;
 use crate::session::sgd::SgdBench;
 use crate::session::sgd::SgdError;
+use crate::session::sgd::ahead;
 use crate::session::sgd::found;
 use crate::session::sgd::running;
 use crate::session::sgd::running::SgdAnswering;
@@ -127,6 +128,9 @@ pub(super) struct RunArgs {
     /// The file that holds it, which nobody else may read
     #[arg(long, value_name = "FILE", hide = true)]
     pub key_file: Option<PathBuf>,
+    /// Say what is left to ask and to pay; ask and record nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask before a model is asked for more than a dollar
     #[arg(long)]
     pub yes: bool,
@@ -217,7 +221,18 @@ fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
     Ok(SgdBench::new(home, ledger, id)?)
 }
 
+/// What a run may still ask and pay.
+fn outlook(ctx: &mut Ctx<'_>, run: &str) -> Result<View, CliError> {
+    let id = run_id(run)?;
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let run = found(ledger.state(), &id).map_err(SessionError::from)?;
+    Ok(views::planned::ahead(run, &ahead::ahead(&ledger, run)?))
+}
+
 fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
+    if args.dry_run {
+        return outlook(ctx, &args.run);
+    }
     let mut bench = bench(ctx, &args.run)?;
     let mut program = agents::program(ctx, args.agents.as_deref(), &args.program)?;
     let said = &bench.run().map_err(SessionError::from)?.said;

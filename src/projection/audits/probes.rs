@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::collections::btree_map::Entry;
 
 use clover_event::Kind;
 use clover_event::Payload;
@@ -79,8 +78,6 @@ pub struct ExperimentProbes {
     pub by_policy: BTreeMap<PolicyId, BTreeMap<DesignId, PolicyProbes>>,
     /// Rows with a label for calibration, by policy, with the first design that named each.
     pub calibrated: BTreeMap<PolicyId, BTreeMap<String, DesignId>>,
-    /// The entry by which each of them got its first such label, by policy: 8 bytes a row.
-    pub calibrated_at: BTreeMap<PolicyId, Vec<u64>>,
     /// By design: how many policies had scores when its first probe could be read.
     pub families: BTreeMap<DesignId, u64>,
     /// Clusters that splits keep for confirm, as [`item_word`], in the order in which they were listed.
@@ -192,15 +189,6 @@ impl ExperimentProbes {
         of.insert(design.clone());
     }
 
-    /// The entries by which rows of these policies got their first label for calibration, in order.
-    pub fn labelled_at(&self, policies: &[PolicyId]) -> Vec<u64> {
-        let policies: BTreeSet<&PolicyId> = policies.iter().collect();
-        let rows = policies.iter().filter_map(|of| self.calibrated_at.get(*of));
-        let mut rows: Vec<u64> = rows.flatten().copied().collect();
-        rows.sort_unstable();
-        rows
-    }
-
     fn opened(&mut self, seq: u64, policy: &PolicyId, design: &DesignId, row: &str) {
         let policies = self.scores.len() as u64;
         self.families.entry(design.clone()).or_insert(policies);
@@ -270,11 +258,7 @@ impl Fold for Probes {
                     }
                     LabelPurpose::Calibrate => {
                         let rows = of.calibrated.entry(said.policy.clone()).or_default();
-                        if let Entry::Vacant(new) = rows.entry(row) {
-                            new.insert(said.design.clone());
-                            let at = of.calibrated_at.entry(said.policy.clone()).or_default();
-                            at.push(seq);
-                        }
+                        rows.entry(row).or_insert_with(|| said.design.clone());
                     }
                 }
             }

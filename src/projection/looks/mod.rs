@@ -1,6 +1,7 @@
 //! Looks at an order of policies: who compares them once it was seen, through other rows, labels, judges or experiments, chooses
 //! what to claim. So a comparison names the entry that makes it exploratory.
 
+mod awaited;
 mod scope;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ use serde::Serialize;
 pub use scope::LookScope;
 pub use scope::SharedRows;
 
+use awaited::AwaitedRows;
 use scope::CountedLooks;
 
 /// Kinds that move it.
@@ -43,7 +45,10 @@ pub const READS: &[Kind] = &[
     Kind::EstimateRecorded,
     Kind::LabelRecorded,
     Kind::LedgerCreated,
+    Kind::ManifestAmended,
+    Kind::ManifestRegistered,
     Kind::RulebookAdopted,
+    Kind::ScoreRecorded,
 ];
 
 /// What a value or a difference was computed through, beside its rows.
@@ -110,6 +115,8 @@ pub struct ValueLook {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderLooks {
+    /// Labelled rows of orders that plans name.
+    pub awaited: AwaitedRows,
     /// Differences between checked policies, in the order of their first entries.
     pub contrasts: Vec<ContrastLook>,
     /// Whether the rulebook in force counts values, other judges and other experiments.
@@ -156,6 +163,9 @@ impl ContrastLook {
 impl OrderLooks {
     /// Takes one entry in.
     fn take(&mut self, seq: u64, experiment: Option<&ExperimentId>, payload: &Payload) {
+        if let Some(experiment) = experiment {
+            self.awaited.take(seq, experiment, payload);
+        }
         let asks = |of: Count| of.value() >= u64::from(Question::EarlierLooks.since());
         match (payload, experiment) {
             (Payload::LedgerCreated(of), _) => self.is_counted |= of.rulebook.is_some_and(asks),

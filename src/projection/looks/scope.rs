@@ -121,7 +121,7 @@ impl NamedOrder {
         let entries = state.fold::<NewestEntries>().by_experiment.get(experiment);
         let labels = looks.labelled(experiment);
         let (due, counted) = if state.asks(Question::OwnLabels) {
-            own_labels(state, experiment, order)
+            own_labels(looks, experiment, order)
         } else {
             (None, labels)
         };
@@ -164,10 +164,14 @@ impl NamedOrder {
     }
 }
 
-/// By which entry as many rows of the policies of an order had a label for calibration as it asks for, and how many have one.
-fn own_labels(state: &State, experiment: &ExperimentId, order: &OrderPlan) -> (Option<u64>, u64) {
-    let probes = state.fold::<Probes>().by_experiment.get(experiment);
-    let rows = probes.map_or_else(Vec::new, |of| of.labelled_at(&order.policies));
+/// By which entry as many rows of an order were scored and then labelled as it asks for, and how many are by now.
+fn own_labels(
+    looks: &OrderLooks,
+    experiment: &ExperimentId,
+    order: &OrderPlan,
+) -> (Option<u64>, u64) {
+    let of = (experiment, &order.judge);
+    let rows = looks.awaited.labelled_at(of, &order.policies);
     let last = order.labels.value().checked_sub(1);
     let due = last.and_then(|last| rows.get(usize::try_from(last).ok()?));
     (due.copied(), rows.len() as u64)

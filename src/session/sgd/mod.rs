@@ -1,6 +1,7 @@
 //! Runs that lower the loss of a judge's prompt: opened on rows that are committed first, gone through step by step, read on
 //! test once, and promoted through a gate. Everything is on record before the next step, so a run that was cut goes on.
 
+pub mod ahead;
 pub mod asked;
 pub mod error;
 pub mod history;

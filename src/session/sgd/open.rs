@@ -130,21 +130,7 @@ impl SgdPlan {
     /// # Errors
     /// What prices and accounts lack.
     pub fn agent_cost(&self, ledger: &Ledger) -> Result<Option<SgdAgentCost>, SessionError> {
-        let Some(asked) = &self.opened.asked else {
-            return Ok(None);
-        };
-        let Some(tariff) = asking::tariff_of(ledger, asked)? else {
-            return Ok(None);
-        };
-        let bound = tariff.row.bound(ASK_BYTES, asked.max_output_tokens.value());
-        let most = bound.value().saturating_mul(self.agent_asks());
-        let budgets = ledger.state().fold::<Budgets>();
-        let account = budgets.accounts.get(&tariff.account);
-        Ok(Some(SgdAgentCost {
-            cap: asked.cap_usd_micro.map(Count::value),
-            left: account.map_or(0, |of| of.left(append::now(ledger))),
-            most,
-        }))
+        agent_cost(ledger, self.opened.asked.as_ref(), self.agent_asks())
     }
 
     /// Asks of the judge where every step is taken: base and val first, then a batch and val each step, test twice.
@@ -155,6 +141,31 @@ impl SgdPlan {
         let rows = first + terms.steps.value() * each + 2 * self.count(SgdSplit::Test);
         rows * terms.repeats.value()
     }
+}
+
+/// What so many asks of a model cost at most, and what is left to pay them; `None` where nothing costs anything.
+///
+/// # Errors
+/// What prices and accounts lack.
+pub(super) fn agent_cost(
+    ledger: &Ledger,
+    asked: Option<&AskedModel>,
+    asks: u64,
+) -> Result<Option<SgdAgentCost>, SessionError> {
+    let Some(asked) = asked else {
+        return Ok(None);
+    };
+    let Some(tariff) = asking::tariff_of(ledger, asked)? else {
+        return Ok(None);
+    };
+    let bound = tariff.row.bound(ASK_BYTES, asked.max_output_tokens.value());
+    let budgets = ledger.state().fold::<Budgets>();
+    let account = budgets.accounts.get(&tariff.account);
+    Ok(Some(SgdAgentCost {
+        cap: asked.cap_usd_micro.map(Count::value),
+        left: account.map_or(0, |of| of.left(append::now(ledger))),
+        most: bound.value().saturating_mul(asks),
+    }))
 }
 
 fn text(value: &str) -> Text {

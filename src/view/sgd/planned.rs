@@ -7,6 +7,8 @@ use crate::event::id::JudgeId;
 use crate::event::id::RunId;
 use crate::ground::digest::Digest;
 use crate::ledger::State;
+use crate::projection::sgd::SgdRun;
+use crate::session::sgd::ahead::SgdAhead;
 use crate::session::sgd::open::SgdAgentCost;
 use crate::session::sgd::open::SgdPlan;
 use crate::view::View;
@@ -71,25 +73,80 @@ pub fn planned(
         ("steps", format!("at most {}", facts.steps_max)),
         ("scores", format!("at most {}", facts.asks_max)),
     ]);
-    if facts.agent_asks_max > 0 {
-        let money = cost.map_or_else(
-            || "free".to_owned(),
-            |of| {
-                let (most, left) = (dollars(of.most), dollars(of.left));
-                format!("at most {most}, of {left} in the account")
-            },
-        );
-        let asks = format!("at most {}", facts.agent_asks_max);
-        view.pairs([("asks of the model", asks), ("cost", money)]);
-    }
+    paid(&mut view, facts.agent_asks_max, cost);
     view.sentence("Nothing is on record yet.");
+    has_room(&mut view, cost);
+    if let Some(other) = other_reader(state, (experiment, &facts.run)) {
+        spent(&mut view, experiment, other);
+    }
+    view
+}
+
+/// Asks of a model that writes gradients and patches, and their cost; nothing where none is asked.
+fn paid(view: &mut View, asks: u64, cost: Option<&SgdAgentCost>) {
+    if asks == 0 {
+        return;
+    }
+    let money = cost.map_or_else(
+        || "free".to_owned(),
+        |of| {
+            let (most, left) = (dollars(of.most), dollars(of.left));
+            format!("at most {most}, of {left} in the account")
+        },
+    );
+    let asks = format!("at most {asks}");
+    view.pairs([("asks of the model", asks), ("cost", money)]);
+}
+
+fn has_room(view: &mut View, cost: Option<&SgdAgentCost>) {
     if cost.is_some_and(|of| !of.fits()) {
         view.sentence(
             "The most that it may cost is more than there is room for: then the run waits with exit 11, and goes on once there is more.",
         );
     }
-    if let Some(other) = other_reader(state, (experiment, &facts.run)) {
-        spent(&mut view, experiment, other);
-    }
+}
+
+/// What an open run may still ask and pay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SgdRemainder {
+    /// Asks of a model that writes gradients and patches, at most; 0 where no model behind HTTP does.
+    pub agent_asks_max: u64,
+    /// What these asks cost at most, in millionths of a dollar, with 131,072 bytes a request; `null` where they are free.
+    pub agent_cost_max_usd_micro: Option<u64>,
+    /// What is left in the account that pays them, in millionths of a dollar; `null` where they are free.
+    pub account_left_usd_micro: Option<u64>,
+    /// Scores that the judge is asked for at most, those of test among them.
+    pub asks_max: u64,
+    /// The run.
+    pub run: RunId,
+    /// Most steps.
+    pub steps_left: u64,
+    /// Steps that were taken.
+    pub steps_taken: u64,
+}
+
+/// What an open run may still ask and pay.
+pub fn ahead(run: &SgdRun, ahead: &SgdAhead) -> View {
+    let cost = ahead.cost.as_ref();
+    let facts = SgdRemainder {
+        agent_asks_max: ahead.agent_asks,
+        agent_cost_max_usd_micro: cost.map(|of| of.most),
+        account_left_usd_micro: cost.map(|of| of.left),
+        asks_max: ahead.asks,
+        run: run.said.run.clone(),
+        steps_left: ahead.steps,
+        steps_taken: run.taken(),
+    };
+    let mut view = View::of(&facts);
+    view.pairs([
+        ("run", facts.run.to_string()),
+        ("steps taken", facts.steps_taken.to_string()),
+        ("steps left", format!("at most {}", facts.steps_left)),
+        ("scores", format!("at most {}", facts.asks_max)),
+    ]);
+    paid(&mut view, facts.agent_asks_max, cost);
+    view.sentence("Nothing was asked, and nothing is on record of it.");
+    has_room(&mut view, cost);
     view
 }

@@ -246,3 +246,72 @@ fn accepted_patches_are_charged_and_never_beyond_what_is_left() {
     let replayed = desk.ok(&format!("replay {seq}"));
     assert!(replayed.out.contains("same"), "{}", replayed.out);
 }
+
+#[test]
+fn an_account_is_opened_in_words() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("budget open judges --usd 2.50");
+    desk.ok("budget open confirm-peeks --unit peek --amount 3 --quarterly");
+    desk.ok(
+        "budget open people --unit label --amount 200 --spender labeler,custodian --purpose labels",
+    );
+    let list = desk.ok("budget list --json").json();
+    let said: Vec<Value> = list["data"]["budgets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| {
+            serde_json::json!([
+                of["account"],
+                of["amount"],
+                of["unit"],
+                of["period"],
+                of["spenders"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            serde_json::json!(["confirm-peeks", 3, "peek", "2026Q4", ["custodian"]]),
+            serde_json::json!(["judges", 2_500_000, "usd_micro", "once", ["scorer"]]),
+            serde_json::json!(["people", 200, "label", "once", ["custodian", "labeler"]]),
+        ]
+    );
+    let before = desk.head();
+    for (words, code, said) in [
+        (
+            "budget open more",
+            2,
+            "--usd X, or --unit UNIT with --amount N",
+        ),
+        ("budget open more --usd 0", 2, "above 0"),
+        (
+            "budget open more --usd 1.0000001",
+            2,
+            "dollars above 0, such as 2.50",
+        ),
+        ("budget open more --usd -1", 2, "-1"),
+        (
+            "budget open more --usd 1 --unit peek --amount 2",
+            2,
+            "cannot be used with",
+        ),
+        (
+            "budget open more --unit label --amount 5",
+            2,
+            "--spender: expected the roles that may charge an account of label",
+        ),
+        ("budget open more --unit peek --amount 0", 2, "above 0"),
+        (
+            "budget open judges --usd 1",
+            11,
+            "account judges was opened before, at seq 4",
+        ),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        desk.refused(&words, code, &[said]);
+    }
+    desk.ok("budget open more --usd 1 --dry-run");
+    assert_eq!(desk.head(), before);
+}

@@ -108,6 +108,20 @@ fn nothing_is_sent_without_room_and_another_model_is_none() {
     let planned = poor.run(plan).out;
     assert!(planned.contains("of $0.00001 in the account"), "{planned}");
     assert!(planned.contains("more than there is room for"), "{planned}");
+    let before = poor.head();
+    let left = poor.ok("sgd run one --dry-run --json").json();
+    let left = &left["data"];
+    assert_eq!(
+        (&left["steps_taken"], &left["steps_left"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(left["agent_asks_max"], 4);
+    assert_eq!(left["account_left_usd_micro"], 10);
+    assert!(
+        left["agent_cost_max_usd_micro"].as_u64() > Some(10),
+        "{left}"
+    );
+    assert_eq!(poor.head(), before);
     let ran = poor.run("sgd run one");
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
     assert_eq!(of.billed().len(), 0);

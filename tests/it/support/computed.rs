@@ -99,6 +99,7 @@ const FOUND_AGAIN: &[&str] = &[
     "good-planned-order-beside-other-labels",
     "good-planned-order-beside-values",
     "order-planned-twice-unasked",
+    "planned-order-padded-by-an-unscored-row-unasked",
     "planned-order-padded-by-another-policy-unasked",
     "planned-order-padded-by-the-same-row-unasked",
 ];

@@ -1,0 +1,54 @@
+//! What a run that is open may still ask and pay, before the next step is paid for.
+
+use clover_event::payload::sgd::SgdSplit;
+use clover_event::payload::sgd_steps::ATTEMPTS_MAX;
+use clover_ledger::Ledger;
+use clover_projection::sgd::SgdRun;
+
+use crate::error::SessionError;
+use crate::sgd::open;
+use crate::sgd::open::SgdAgentCost;
+
+/// What is left of a run, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SgdAhead {
+    /// Steps; the one that is going counts in full.
+    pub steps: u64,
+    /// Scores that the judge is asked for, test twice among them.
+    pub asks: u64,
+    /// Asks of a model that writes gradients and patches; 0 where no model behind HTTP does.
+    pub agent_asks: u64,
+    /// What these cost, and what is left to pay them; `None` where nothing costs anything.
+    pub cost: Option<SgdAgentCost>,
+}
+
+/// What is left of a run: nothing of a part that is scored, no step once it looks for its end, and nothing once it ended.
+///
+/// # Errors
+/// What prices and accounts lack.
+pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
+    let terms = &run.said.terms;
+    let is_over = run.end.is_some();
+    let steps = match (is_over || run.stop.is_some(), run.going()) {
+        (true, _) => 0,
+        (false, None) => terms.steps.value().saturating_sub(run.taken()),
+        (false, Some(_)) => terms.steps.value().saturating_sub(run.taken()).max(1),
+    };
+    let rows = |split: SgdSplit| run.count(split) as u64;
+    let part = |is_due: bool, rows: u64| if is_due { rows } else { 0 };
+    let first = part(!is_over && run.base_loss.is_none(), rows(SgdSplit::Train))
+        + part(!is_over && run.val_loss.is_none(), rows(SgdSplit::Val));
+    let test = part(
+        !is_over && run.test_read.is_none(),
+        2 * rows(SgdSplit::Test),
+    );
+    let each = terms.batch.value() + rows(SgdSplit::Val);
+    let asked = run.said.asked.as_ref();
+    let agent_asks = asked.map_or(0, |_| steps * (1 + ATTEMPTS_MAX));
+    Ok(SgdAhead {
+        steps,
+        asks: (first + steps * each + test) * terms.repeats.value(),
+        agent_asks,
+        cost: open::agent_cost(ledger, asked, agent_asks)?,
+    })
+}
