@@ -104,7 +104,7 @@ fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
         (&pair["told_apart"], &pair["reading"]),
         (&false.into(), &"not told apart".into())
     );
-    assert_eq!(data["ranking"][0]["rank"], serde_json::Value::Null);
+    assert_eq!(data["ranking"][0]["rank"], Value::Null);
     let log = desk.ok("log --kind contrast.recorded --json").json();
     let seq = log["data"]["entries"][0]["seq"].as_u64().unwrap();
     let said = desk.ok(&format!("show {seq} --body")).json()["data"].clone();
@@ -149,7 +149,7 @@ fn policies_without_a_common_prompt_have_no_order() {
         text.contains("Their values may be claimed, and no order among them."),
         "{text}"
     );
-    assert_eq!(data["ranking"][0]["rank"], serde_json::Value::Null);
+    assert_eq!(data["ranking"][0]["rank"], Value::Null);
     desk.ok("verify --recompute");
     desk.replayed("");
 }
