@@ -110,13 +110,7 @@ impl From<JudgingError> for CliError {
             JudgingError::NotRegistered { .. } => Self::not_found(message, RUN),
             JudgingError::OtherJudge {
                 registered, seq, ..
-            } => Self::refused(
-                message,
-                format!(
-                    "the same command with --judge {}, or clover show {seq}",
-                    shell::word(&another(registered.judge.as_str()))
-                ),
-            ),
+            } => other(message, registered.judge.as_str(), seq),
             JudgingError::Records { .. } => Self::integrity("tampered", message, "clover verify"),
             JudgingError::Row { .. } => Self::refused(message, HELP),
             JudgingError::SameJudge => Self::usage(
@@ -173,6 +167,16 @@ fn drift(message: String, judge: &JudgeId, error: &DriftError) -> CliError {
             CliError::input(message, DRIFT_HELP)
         }
     }
+}
+
+/// A judge under the name of another one.
+fn other(message: String, registered: &str, seq: u64) -> CliError {
+    let name = another(registered);
+    let name = shell::word(&name);
+    CliError::refused(
+        message,
+        format!("the same command with --judge {name}, or clover show {seq}"),
+    )
 }
 
 /// The name of another judge beside this one: `llm-2` beside `llm`, `llm-3` beside that.

@@ -157,7 +157,7 @@ pub(super) fn reading(of: &ContrastRecorded) -> &'static str {
 
 /// The letter of a row and column: A to Z, then A1 to Z1, and so on. A number would read as a rank.
 fn column_key(at: usize) -> String {
-    let letter = char::from(b'A' + (at % 26) as u8);
+    let letter = ('A'..='Z').nth(at % 26).unwrap_or('A');
     match at / 26 {
         0 => letter.to_string(),
         round => format!("{letter}{round}"),
@@ -337,7 +337,8 @@ impl Contrasts<'_> {
         if sign > 0.0 { "+" } else { "-" }
     }
 
-    fn remarks(&self, answer: &BestPolicy) -> Vec<String> {
+    /// How the pairs are corrected, and how far ranks hold together where there are any.
+    fn family(&self, answer: &BestPolicy) -> Vec<String> {
         let mut remarks = vec![format!(
             "family  {} pairs; {} by p ({}), which {}",
             self.pairs.len(),
@@ -355,6 +356,11 @@ impl Contrasts<'_> {
                 self.found.analysis.alpha,
             ));
         }
+        remarks
+    }
+
+    fn remarks(&self, answer: &BestPolicy) -> Vec<String> {
+        let mut remarks = self.family(answer);
         let names: Vec<&str> = self
             .places
             .iter()
