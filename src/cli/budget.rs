@@ -49,8 +49,13 @@ pub(super) struct BudgetOpenArgs {
     /// Dollars, for calls of models
     #[arg(long, value_name = "X", conflicts_with_all = ["unit", "amount"])]
     pub usd: Option<String>,
-    /// What is counted: peek, judge_call, label, patch, dev_call or another word
-    #[arg(long, value_name = "UNIT", requires = "amount")]
+    /// What is counted
+    #[arg(
+        long,
+        value_name = "UNIT",
+        requires = "amount",
+        help = "What is counted: peek, judge_call, label, patch, dev_call or another word"
+    )]
     pub unit: Option<String>,
     /// How many
     #[arg(long, value_name = "N", requires = "unit")]

@@ -13,7 +13,6 @@ use crate::cli::submit;
 use crate::event::id::Text;
 use crate::event::payload::deployment::GuardrailChecked;
 use crate::event::payload::deployment::LiveEvidence;
-use crate::ground::shell;
 use crate::session::deploy::activation;
 use crate::session::deploy::activation::ActivationTerms;
 use crate::session::deploy::guardrails;
@@ -137,11 +136,7 @@ fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<View, CliError> {
     let submission = submission.map_err(|error| {
         let mut error = CliError::from(error);
         if error.next == RECALIBRATE {
-            error.next = format!(
-                "{RECALIBRATE} {} --judge {} --design DESIGN",
-                shell::word(&args.prompt),
-                shell::word(&args.judge)
-            );
+            error.next = views::on_fresh_labels(&args.prompt, &args.judge).join(", then ");
         }
         error
     })?;

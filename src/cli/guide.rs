@@ -221,21 +221,36 @@ fn read(ctx: &mut Ctx<'_>, path: &str, end: &str) -> GivenRows {
     GivenRows::of(path, files.collect()).written_to(format!("{end}-comma.csv"))
 }
 
-/// How many rows of the scores, or of the texts where none is scored yet, have a label in a file of their own.
-fn share(scores: &[GivenRows], texts: &GivenRows, labels: &GivenRows) -> Option<LabelledShare> {
+/// How many rows have a label, of those policies that have any: other policies were not drawn from. The rows are those of
+/// the scores, or of the texts where none is scored yet.
+fn share(
+    scores: &[GivenRows],
+    texts: &GivenRows,
+    (labels, brings): (&GivenRows, Brings),
+) -> Option<LabelledShare> {
     let rows = match scores.first() {
         Some(scores) => scores.rows(Brings::Scores)?,
         None => texts.rows(Brings::Texts)?,
     };
-    let labels = labels.rows(Brings::Labels)?;
+    let labels = labels.rows(brings)?;
     let labelled = labels.iter().flat_map(|file| &file.rows);
     let labelled = labelled.filter(|row| row.label.is_some());
     let labelled: BTreeSet<_> = labelled
         .map(|row| (&row.policy, &row.item, row.draw))
         .collect();
+    let drawn_from: BTreeSet<_> = labelled.iter().map(|(policy, ..)| policy).collect();
+    let rows = || rows.iter().flat_map(|file| &file.rows);
+    // Where the labels name no policy that the rows have, nothing tells from whose rows they were drawn.
+    let of_these = rows()
+        .filter(|row| drawn_from.contains(&&row.policy))
+        .count();
     Some(LabelledShare {
         labels: labelled.len(),
-        rows: rows.iter().map(|file| file.rows.len()).sum(),
+        rows: if of_these > 0 {
+            of_these
+        } else {
+            rows().count()
+        },
     })
 }
 
@@ -352,9 +367,16 @@ fn case(ctx: &mut Ctx<'_>, args: Args) -> Result<GuideCase, CliError> {
         judge: args
             .program
             .unwrap_or_else(|| "python3 judge.py".to_owned()),
-        share: labels
-            .as_ref()
-            .and_then(|labels| share(&scores, &texts, labels)),
+        share: match (&labels, scores.first()) {
+            (Some(labels), _) => share(&scores, &texts, (labels, Brings::Labels)),
+            // Else they may stand beside the scores.
+            (None, Some(rows)) => share(&scores, &texts, (rows, Brings::Scores)),
+            (None, None) => None,
+        },
+        probed: probes.as_ref().and_then(|probes| {
+            let brings = probes.brings().unwrap_or(Brings::Scores);
+            share(&scores, &texts, (probes, brings))
+        }),
         scores: scores.iter().map(|of| of.file(Brings::Scores)).collect(),
         labels: labels.map(|of| of.file(Brings::Labels)),
         probes: probes.map(|of| of.file(of.brings().unwrap_or(Brings::Scores))),
@@ -428,6 +450,7 @@ mod tests {
                                 probes: has(&0).then(|| GuideFile::unread("cje", "probes")),
                                 texts: GuideFile::unread("rows", "rows"),
                                 share: None,
+                                probed: None,
                                 apart: None,
                                 written: BTreeSet::new(),
                             },

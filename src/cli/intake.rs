@@ -113,7 +113,7 @@ pub(super) struct ImportArgs {
         help = "Whose responses; default from file name or target_policy"
     )]
     pub policy: Option<String>,
-    /// Who judged
+    /// Who judged; --scorer KEY where --key is another's
     #[arg(long, value_name = "ID", default_value = "judge")]
     pub judge: String,
     /// Who labelled

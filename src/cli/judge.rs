@@ -194,15 +194,13 @@ pub(super) struct JudgeRunArgs {
     #[arg(
         long,
         value_name = "NAME",
-        requires = "rows",
-        help = "Keep a field of each row for slices: public, as domain"
+        help = "With --rows: keep a field of each row for slices: public, as domain"
     )]
     pub field: Vec<String>,
     /// Keep when each row was sampled, for splits in time
     #[arg(
         long,
-        requires = "rows",
-        help = "Keep when each row was sampled, for splits in time"
+        help = "With --rows: keep when each row was sampled, for splits in time"
     )]
     pub times: bool,
     /// The scorer's key, where `--key` is another's
@@ -235,8 +233,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
+    let keeps = args.times || !args.field.is_empty();
+    if keeps && args.common.rows.is_empty() {
+        return Err(CliError::usage(
+            "--field and --times are of the file in --rows; rows that were taken in keep their own fields and times",
+            "clover import rows --help",
+        ));
+    }
     let mut desk = Desk::open_with(ctx, &args.common, Scores::Asked, &args.field)?;
-    if args.times || !args.field.is_empty() {
+    if keeps {
         desk.take_in(ctx, args.scorer.as_ref())?;
     }
     let judge = desk.assignment.judge().clone();

@@ -108,9 +108,9 @@ impl From<JudgingError> for CliError {
             | JudgingError::AskedElsewhere { .. }
             | JudgingError::OtherRows(_) => live(message, &error),
             JudgingError::NotRegistered { .. } => Self::not_found(message, RUN),
-            JudgingError::OtherJudge { seq, .. } => {
-                Self::refused(message, format!("clover show {seq}"))
-            }
+            JudgingError::OtherJudge {
+                registered, seq, ..
+            } => other(message, registered.judge.as_str(), seq),
             JudgingError::Records { .. } => Self::integrity("tampered", message, "clover verify"),
             JudgingError::Row { .. } => Self::refused(message, HELP),
             JudgingError::SameJudge => Self::usage(
@@ -128,7 +128,7 @@ impl From<JudgingError> for CliError {
                 error,
                 scored,
             } => stopped(&format!("{place}{error}"), scored, &error),
-            JudgingError::Unanswered { error, .. } => silent(message, &error),
+            JudgingError::Unanswered { error, .. } => silent(message, &error, false),
         }
     }
 }
@@ -169,31 +169,72 @@ fn drift(message: String, judge: &JudgeId, error: &DriftError) -> CliError {
     }
 }
 
+/// A judge under the name of another one.
+fn other(message: String, registered: &str, seq: u64) -> CliError {
+    let name = another(registered);
+    let name = shell::word(&name);
+    CliError::refused(
+        message,
+        format!("the same command with --judge {name}, or clover show {seq}"),
+    )
+}
+
+/// The name of another judge beside this one: `llm-2` beside `llm`, `llm-3` beside that.
+fn another(name: &str) -> String {
+    let numbered = name.rsplit_once('-');
+    let numbered = numbered.and_then(|(stem, number)| Some((stem, number.parse::<u64>().ok()?)));
+    match numbered.and_then(|(stem, number)| Some((stem, number.checked_add(1)?))) {
+        Some((stem, next)) => format!("{stem}-{next}"),
+        None => format!("{name}-2"),
+    }
+}
+
 /// What stopped a run, and how to go on.
 fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
     let recorded = ui::thousands(scored as u64);
     silent(
         format!("{message}; {recorded} rows were recorded before"),
         error,
+        scored > 0,
     )
 }
 
-/// A judge that gave no score, in words.
-fn silent(message: String, error: &JudgeError) -> CliError {
+/// A judge that gave no score, in words; `has_scores` where it gave others in this run, so that its program and its scale are on
+/// record.
+fn silent(message: String, error: &JudgeError, has_scores: bool) -> CliError {
     let next = "the same command goes on where it stopped; once it has scores, a program that is mended is another judge, under another --judge NAME";
     let is_number = |found: &str| found.contains("\"score\":");
     match error {
         JudgeError::Late(_) | JudgeError::Ended(_) => {
             CliError::new(Exit::TryLater, "try later", message, next)
         }
+        _ if has_scores => CliError::input(
+            message,
+            "the same command goes on where it stopped; a mended program, or another --scale, is another judge, under another --judge NAME",
+        ),
         JudgeError::Answer(found) if is_number(found) => CliError::input(
             message,
             "the same command with --scale LOW:HIGH, where it answers on another scale than 0:1",
         ),
+        JudgeError::OffScale { .. } => CliError::input(
+            message,
+            "the same command with another --scale LOW:HIGH, where it answers on that; or once the program is mended",
+        ),
         JudgeError::Answer(_)
         | JudgeError::Declined(_)
         | JudgeError::Evidence { .. }
-        | JudgeError::Missing
-        | JudgeError::OffScale { .. } => CliError::input(message, next),
+        | JudgeError::Missing => CliError::input(message, next),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_judge_has_the_next_number() {
+        for (name, next) in [("llm", "llm-2"), ("llm-2", "llm-3"), ("a-b", "a-b-2")] {
+            assert_eq!(another(name), next);
+        }
     }
 }

@@ -13,12 +13,15 @@ use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::projection::releases::APPROVALS_MIN;
+use crate::rubric::is_hard_rule;
 use crate::session::SessionError;
 use crate::session::deploy::DeployError;
+use crate::session::deploy::activation;
 use crate::session::deploy::prompt as committing;
 use crate::session::deploy::prompt::PromptCommit;
 use crate::view::View;
 use crate::view::approval;
+use crate::view::deploy as views_of_deploy;
 use crate::view::prompt as views;
 use crate::view::prompt::PromptShown;
 use crate::workflow::prompts;
@@ -102,6 +105,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let (experiment, accepted) = approve::acceptance(ledger.state(), &args.patch)?;
+    let mut changes = accepted.diff.iter();
+    let is_hard = changes.any(|change| is_hard_rule(&change.path));
     let (experiment, accepted) = (experiment.clone(), accepted.id);
     let intent = submit::intent(args.dry_run);
     let (of, version) = ((&experiment, accepted), args.version.as_deref());
@@ -117,7 +122,21 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<View, CliError> {
         PromptCommit::Submitted { said, submission } => (said, submission),
     };
     let answer = submit::shown(ctx, &ledger, &submission);
-    Ok(views::committed(answer, args.dry_run, &experiment, &said))
+    let mut view = views::committed(answer, args.dry_run, &experiment, &said);
+    let name = format!("{experiment}@{}", said.version);
+    if !args.dry_run
+        && let Some(judge) = activation::judge_of(ledger.state(), &rubric::name(&name)?)
+    {
+        if is_hard {
+            let ways = views_of_deploy::on_fresh_labels(&name, judge.as_str());
+            view.next.extend(ways);
+        } else {
+            let (name, judge) = (shell::word(&name), shell::word(&judge));
+            view.next
+                .push(format!("clover deploy activate {name} --judge {judge}"));
+        }
+    }
+    Ok(view)
 }
 
 /// Why a patch is not committed: approvals that lack are another person's to give, all else is seen in the log of prompts.

@@ -29,10 +29,12 @@ use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
 use crate::session::SessionError;
 use crate::session::confirm as confirm_rows;
+use crate::session::confirm::Peek;
 use crate::session::confirm::clusters_waiting;
 use crate::session::estimates::Estimation;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Keys;
+use crate::session::ports::Seat;
 use crate::view::View;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::transport;
@@ -77,6 +79,8 @@ pub(super) struct Args {
 }
 
 const HELP: &str = "clover audit transport --help";
+/// What the peek of an audit is charged for.
+const PURPOSE: &str = "transport audit";
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let Verb::Transport(args) = verb;
@@ -375,6 +379,14 @@ fn open(
         let is_dry = args.fit.dry_run;
         let outlook = outlook(ctx, read, design, (graded, is_dry))?;
         if is_dry {
+            let peek = Peek {
+                experiment: read.experiment.clone(),
+                design: design.clone(),
+                account: args.account.clone(),
+                purpose: PURPOSE.to_owned(),
+                seat: Seat::Runner,
+            };
+            confirm_rows::foresee(&read.ledger, &peek)?;
             let answer = transport::waiting(&args.account, design, waiting, &outlook);
             return Ok(Some(answer));
         }
@@ -390,7 +402,7 @@ fn open(
                 identity: None,
             },
             account: args.account.clone(),
-            purpose: "transport audit".to_owned(),
+            purpose: PURPOSE.to_owned(),
             yes: args.yes,
             again: Some(args.again(design)),
         };

@@ -57,6 +57,9 @@ pub struct BestPolicy {
     pub best: Vec<String>,
     /// The policies whose own values may be claimed, in the order that was given: none where nothing is on record.
     pub claimable: Vec<String>,
+    /// Whether an order of some of them is claimed, or would be once it is on record: ranks are shown only then.
+    #[serde(skip)]
+    pub is_ordered: bool,
 }
 
 /// Whether the value of a policy may be claimed, or why not.
@@ -91,6 +94,15 @@ pub enum OrderStanding {
     Asked,
     /// It was seen before, otherwise or of other rows.
     Exploratory(EarlierLook),
+    /// A plan compares from more labels on than there are.
+    Awaited {
+        /// Where the plan stands.
+        since: u64,
+        /// Labels from which it compares.
+        wanted: u64,
+        /// Labels that there are.
+        labels: u64,
+    },
     /// Values were asked for: their differences are on no record.
     Unrecorded,
 }
@@ -182,20 +194,22 @@ impl Question<'_> {
         let may_be_claimed = self.on_record && self.is_open() && !best.is_empty();
         let mut parts = self.void.to_vec();
         parts.push(found);
+        // Whether it may be claimed stands beside what was found; the reasons follow.
+        parts.push(self.claim(&best, claimable.len()).to_owned());
         parts.extend(self.reasons());
         parts.extend(self.remarks.iter().cloned());
         parts.extend(self.obstacles.iter().cloned());
-        if let OrderStanding::Exploratory(look) = self.order_standing
-            && claimable.len() > 1
-        {
-            parts.push(seen_before(look));
+        if claimable.len() > 1 {
+            parts.extend(exploratory(self.order_standing));
         }
-        parts.push(self.claim(&best, claimable.len()).to_owned());
         let name = |at: usize| self.policies[at].name.clone();
         let is_said = claimable.len() > 1 && self.order_standing == OrderStanding::Asked
             || self.policies.len() == 1;
         let is_open = self.is_open();
+        let is_ordered =
+            is_open && self.order_standing == OrderStanding::Asked && best.len() < claimable.len();
         BestPolicy {
+            is_ordered,
             answer: Answer {
                 text: parts.join(" "),
                 may_be_claimed,
@@ -270,7 +284,11 @@ impl Question<'_> {
                 "The values may be claimed; an order of them may be once compare has recorded it."
             }
             (true, _, all)
-                if all > 1 && matches!(self.order_standing, OrderStanding::Exploratory(_)) =>
+                if all > 1
+                    && matches!(
+                        self.order_standing,
+                        OrderStanding::Exploratory(_) | OrderStanding::Awaited { .. }
+                    ) =>
             {
                 "Their values may be claimed, and no order among them."
             }
@@ -323,6 +341,21 @@ impl Question<'_> {
             format!("{} {reason}.", names(of.into_iter()))
         });
         sentences.collect()
+    }
+}
+
+/// Why an order is exploratory: one reason, also where a plan gives several.
+fn exploratory(order: OrderStanding) -> Option<String> {
+    match order {
+        OrderStanding::Exploratory(look) => Some(seen_before(look)),
+        OrderStanding::Awaited {
+            since,
+            wanted,
+            labels,
+        } => Some(format!(
+            "The plan at seq {since} names an order from {wanted} labels on, and there are {labels}: any other, and any before that, is exploratory."
+        )),
+        OrderStanding::Asked | OrderStanding::Unrecorded => None,
     }
 }
 
@@ -480,7 +513,7 @@ mod tests {
         .answer();
         assert!(!found.answer.may_be_claimed);
         assert!(found.best.is_empty() && found.claimable.is_empty());
-        let end = "The judge contradicted itself. Nothing of it may be claimed.";
+        let end = "Nothing of it may be claimed. The judge contradicted itself.";
         assert!(found.answer.text.ends_with(end), "{}", found.answer.text);
     }
 
@@ -498,8 +531,8 @@ mod tests {
                     seq: 12,
                     kind: LookKind::Differences,
                 }),
-                "Other differences were recorded before, at seq 12, so an order is exploratory now. Their values may be \
-                 claimed, and no order among them.",
+                "Their values may be claimed, and no order among them. Other differences were recorded before, at seq 12, so \
+                 an order is exploratory now.",
             ),
         ] {
             let found = Question {
@@ -519,8 +552,8 @@ mod tests {
                 text.starts_with("b has the highest value of 2 policies: 0.70"),
                 "{text}"
             );
-            assert!(text.ends_with(end), "{text}");
-            assert!(found.best.is_empty());
+            assert!(text.contains(end), "{text}");
+            assert!(found.best.is_empty() && !found.is_ordered);
             assert_eq!(found.claimable, ["a", "b"]);
         }
     }
@@ -539,8 +572,8 @@ mod tests {
         assert_eq!(
             found.answer.text,
             "a is the best of the 2 policies whose values were checked: it is worth 0.50 (95 % interval [0.40, 0.60]), \
-             and it is told apart from each of the others. b was not checked (only labels of others calibrate it). d \
-             failed the audit of transport. This may be claimed."
+             and it is told apart from each of the others. This may be claimed. b was not checked (only labels of others \
+             calibrate it). d failed the audit of transport."
         );
         let found = answer(&[("a", 0.5, Claimable), ("b", 0.9, Unchecked)], 0.1);
         // One value was checked: none is the best, and that value may be claimed.
@@ -552,18 +585,14 @@ mod tests {
         assert!(found.answer.text.starts_with(
             "Which policy is best cannot be said: only the value of a was checked, 0.50 (95 % interval [0.40, 0.60])."
         ));
-        assert!(
-            found
-                .answer
-                .text
-                .ends_with("Only that value may be claimed.")
-        );
+        let claim = "[0.40, 0.60]). Only that value may be claimed. b was not checked";
+        assert!(found.answer.text.contains(claim), "{}", found.answer.text);
         let found = answer(&[("a", 0.5, Unchecked), ("b", 0.9, Unchecked)], 0.1);
         assert_eq!((found.best.len(), found.answer.may_be_claimed), (0, false));
         assert_eq!(
             found.answer.text,
-            "No policy can be called best. a and b were not checked (only labels of others calibrate them). Nothing of \
-             it may be claimed."
+            "No policy can be called best. Nothing of it may be claimed. a and b were not checked (only labels of others \
+             calibrate them)."
         );
     }
 }

@@ -443,7 +443,7 @@ pub(super) fn decision_table(view: &mut View, decisions: &[DecisionKind]) {
             of.events.to_string(),
             span(of.first_seq, of.last_seq),
             match of.check.as_str() {
-                "again" => "yes",
+                "again" => "by clover replay",
                 "rule" => "judged by a rule",
                 _ => "no",
             }
@@ -453,4 +453,8 @@ pub(super) fn decision_table(view: &mut View, decisions: &[DecisionKind]) {
     });
     let head = ["kind", "events", "seq", "computed again", "from"];
     view.table(&head, rows);
+    view.sentence(
+        "This command computed nothing again: clover replay does. A verifier of another maker computes some of these, and says \
+         which.",
+    );
 }

@@ -198,14 +198,14 @@ fn peeks_in_words(peeks: &[PeekShown]) -> String {
         .map(|(kind, of)| format!("{of} {kind}"))
         .collect();
     let refused = peeks.iter().filter(|of| !of.given).count();
-    // One charge may open labels of several policies, at several places of the log.
+    // One charge may open labels of several policies, at several places of the log; accounts count charges.
     let charges: BTreeSet<&String> = peeks.iter().filter_map(|of| of.charge.as_ref()).collect();
-    let charged = charges.len();
-    let mut text = format!("{}: {}", peeks.len() - refused, few(&kinds));
-    text.push_str(&format!(
-        "; paid by {}",
-        counted(charged as u64, "charge", "charges")
-    ));
+    let mut text = format!(
+        "{} (what accounts count), by which outcomes were seen {}: {}",
+        counted(charges.len() as u64, "charge", "charges"),
+        counted((peeks.len() - refused) as u64, "time", "times"),
+        few(&kinds)
+    );
     if refused > 0 {
         text.push_str(&format!("; {refused} refused"));
     }

@@ -199,3 +199,29 @@ pub fn status<E>(
     view.table(&head, rows);
     Ok(view)
 }
+
+/// How a version whose patch changes a hard rule comes to run: labels of a design of their own, then the calibrator is held
+/// against them, whose answer names the activation.
+pub fn on_fresh_labels(name: &str, judge: &str) -> [String; 3] {
+    let (name, judge) = (shell::word(&name), shell::word(&judge));
+    [
+        "clover label design new fresh-1 --purpose audit --probability 1".to_owned(),
+        "clover import labels FILE --design fresh-1".to_owned(),
+        format!("clover deploy recalibrate {name} --judge {judge} --design fresh-1"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_on_fresh_labels_names_what_runs() {
+        let [design, labels, held] = on_fresh_labels("arena@1.1", "llm-2");
+        assert_eq!(
+            held,
+            "clover deploy recalibrate arena@1.1 --judge llm-2 --design fresh-1"
+        );
+        assert!(design.contains(" fresh-1 ") && labels.ends_with("--design fresh-1"));
+    }
+}

@@ -172,10 +172,11 @@ impl TimeGrade {
         }
     }
 
+    /// The grade is that of a confirm block of these rows: values that are estimated from them do not rest on times.
     fn pairs(self) -> [(&'static str, String); 2] {
         [
             ("time gap", self.gap.to_owned()),
-            ("grade", self.grade.to_owned()),
+            ("as confirm rows", self.grade.to_owned()),
         ]
     }
 }

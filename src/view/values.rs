@@ -272,12 +272,16 @@ pub(super) fn ordered((first, second): (usize, usize), difference: f64) -> (usiz
 }
 
 /// Ranks of the policies at some positions, among those of them that have one, by the pairs that are told apart: the better,
-/// then the worse.
+/// then the worse. Where no order is claimed, nothing has a rank.
 pub(super) fn ranks(
     rows: &[usize],
+    is_ordered: bool,
     is_ranked: impl Fn(&usize) -> bool,
     apart: impl Iterator<Item = (usize, usize)>,
 ) -> Vec<Option<RankInterval>> {
+    if !is_ordered {
+        return vec![None; rows.len()];
+    }
     let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
     let place = |policy: usize| ranked.iter().position(|of| *of == policy);
     let apart: Vec<_> = apart

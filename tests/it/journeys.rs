@@ -140,6 +140,86 @@ fn pages_run_as_they_stand() {
     }
 }
 
+/// How a block of `sh` is tried, by the comment in the line above it, which a reader does not see.
+#[derive(Debug, PartialEq, Eq)]
+enum BlockTrial {
+    /// `runs after: COMMANDS`: after these, from an empty folder.
+    Runs(String),
+    /// `runs slowly after: COMMANDS`: the same, where slow tests run.
+    RunsSlowly(String),
+    /// `not run: WHY`.
+    Not(String),
+}
+
+/// The blocks of `sh` of a page, in order: how each is tried, and its commands.
+fn blocks(name: &str) -> Vec<(BlockTrial, Vec<String>)> {
+    let text = std::fs::read_to_string(repository().join(name)).unwrap();
+    let (mut all, mut above, mut is_open) = (Vec::new(), "", false);
+    for (at, line) in text.lines().enumerate() {
+        let place = format!("{name}:{}", at + 1);
+        if line == "```sh" {
+            let said = above.strip_prefix("<!-- ");
+            let said = said.and_then(|said| said.strip_suffix(" -->"));
+            let (how, what) = said
+                .and_then(|said| said.split_once(": "))
+                .unwrap_or_else(|| panic!("{place}: no comment above says how the block is tried"));
+            let what = what.to_owned();
+            let trial = match how {
+                "runs after" => BlockTrial::Runs(what),
+                "runs slowly after" => BlockTrial::RunsSlowly(what),
+                "not run" => BlockTrial::Not(what),
+                other => panic!("{place}: {other}"),
+            };
+            all.push((trial, Vec::new()));
+            is_open = true;
+        } else if line.starts_with("```") {
+            is_open = false;
+        } else if is_open && let Some(command) = line.strip_prefix("$ ") {
+            all.last_mut().unwrap().1.push(command.to_owned());
+        }
+        above = line;
+    }
+    all
+}
+
+/// Each block of `sh` runs as it stands, in order, or says why not. That every command of a block is one that the parser takes is
+/// held in `src/cli/examples.rs`, also of those that do not run.
+#[test]
+fn blocks_of_commands_run_as_they_stand_or_say_why_not() {
+    let (mut ran, mut waits) = (0, 0);
+    for page in ["README.md", "schema/COMMANDS.md"] {
+        for (at, (trial, commands)) in blocks(page).into_iter().enumerate() {
+            assert!(!commands.is_empty(), "{page}: block {at}");
+            let before = match trial {
+                BlockTrial::Not(why) => {
+                    println!("{page}: block {at} does not run: {why}");
+                    continue;
+                }
+                BlockTrial::RunsSlowly(_) if std::env::var_os("RUN_SLOW_TESTS").is_none() => {
+                    waits += 1;
+                    continue;
+                }
+                BlockTrial::Runs(before) | BlockTrial::RunsSlowly(before) => before,
+            };
+            let all = std::iter::once(before).chain(commands);
+            let steps = all.map(|command| Step {
+                command,
+                code: 0,
+                parts: Vec::new(),
+            });
+            walk(&Journey {
+                name: format!("{page}: block {at}"),
+                commands_max: None,
+                needs: vec!["CLOVER".to_owned()],
+                steps: steps.collect(),
+            });
+            ran += 1;
+        }
+    }
+    println!("{ran} blocks ran, {waits} wait for RUN_SLOW_TESTS");
+    assert!(ran + waits >= 3);
+}
+
 /// Folders that journeys may name, where they are there.
 fn places() -> BTreeMap<&'static str, PathBuf> {
     let sample = repository().join("../shared/arena_sample");

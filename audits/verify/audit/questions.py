@@ -183,16 +183,21 @@ def as_tables(answers):
         title, columns = HEADS[name]
         lines += [title] + ([] if rows else ["  none"])
         cells = [[column.replace("_", " ") for column in columns]] if rows else []
-        cells += [[cell(row[column], column) for column in columns] for row in rows]
+        cells += [[cell(row, column) for column in columns] for row in rows]
         widths = [max(len(row[place]) for row in cells) for place in range(len(columns))] if cells else []
         lines += [("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths))).rstrip() for row in cells]
         lines.append("")
     return lines
 
 
-def cell(value, column):
+# What a decision is held to where this program does not compute it again, by how `clover audit decisions` checks it.
+ELSEWHERE = {"again": "not here, by clover replay", "rule": "judged by a rule", "said": "no"}
+
+
+def cell(row, column):
+    value = row[column]
     if value is None:
-        return "no" if column == "computed_again" else "-"
+        return ELSEWHERE[row["check"]] if column == "computed_again" else "-"
     if isinstance(value, bool):
         return "yes" if value else "refused"
     text = show(str(value))
@@ -235,10 +240,11 @@ def peeks_in_words(rows):
     given = [row["kind"] for row in rows if row["given"]]
     kinds = ["%d %s" % (given.count(kind), kind) for kind in sorted(set(given))]
     refused = len(rows) - len(given)
-    # One charge may open labels of several policies, at several places of the log.
+    # One charge may open labels of several policies, at several places of the log; accounts count charges.
     charges = len({row["charge"] for row in rows if row["charge"] is not None})
-    return "%d: %s; paid by %s%s" % (len(given), few(kinds), count(charges, "charge", "charges"),
-                                     "; %d refused" % refused if refused else "")
+    return "%s (what accounts count), by which outcomes were seen %s: %s%s" % (
+        count(charges, "charge", "charges"), count(len(given), "time", "times"), few(kinds),
+        "; %d refused" % refused if refused else "")
 
 
 def decisions_in_words(rows):

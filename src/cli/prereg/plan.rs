@@ -108,7 +108,8 @@ impl Plan {
             all.push(error.data);
         }
         first.data["faults"] = Value::Array(all);
-        Err(first.with_next(format!("clover prereg check {}", shell::word(&self.source))))
+        let file = shell::word(&self.source);
+        Err(first.with_next(format!("mend {file}, then clover prereg check {file}")))
     }
 }
 

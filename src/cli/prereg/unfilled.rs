@@ -87,7 +87,8 @@ pub(super) fn refuse(source: &str, gaps: &[Gap], error: Option<YamlError>) -> Cl
     }
     let mut data = faults[0].clone();
     data["faults"] = Value::Array(faults);
-    let next = format!("clover prereg check {}", shell::word(&source));
+    let file = shell::word(&source);
+    let next = format!("fill them in {file}, then clover prereg check {file}");
     let mut error = CliError::input(message, next);
     error.data = data;
     error

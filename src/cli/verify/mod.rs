@@ -241,11 +241,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         }
     };
     let recompute = (!args.recompute && !report.is_part).then(|| recompute(args));
-    Ok(verify_view::verified(
-        &report,
-        look.next(&report),
-        recompute,
-    ))
+    let mut view = verify_view::verified(&report, look.next(&report), recompute);
+    if args.recompute && view.exit == Exit::Done && matches!(look, LogSource::Ledger(None)) {
+        // Texts and answers of judges stand beside the ledger: a replay reads them, a verification of the log does not.
+        view.next.push("clover replay --all".to_owned());
+    }
+    Ok(view)
 }
 
 /// The same command, with every number computed again.

@@ -41,6 +41,7 @@ pub use opening::PaidDesign;
 pub use opening::Peek;
 pub use opening::RevealedLabels;
 pub use opening::begin;
+pub use opening::foresee;
 pub use opening::is_charge_of;
 pub use opening::open;
 

@@ -129,6 +129,44 @@ pub enum Begun {
     Paid(Box<PaidDesign>),
 }
 
+/// How many labels of a design are open, and those that wait, each of which the custodian accepted.
+fn waiting(
+    ledger: &Ledger,
+    (experiment, design): (&ExperimentId, &DesignId),
+) -> Result<(usize, Vec<SealedRow>), SessionError> {
+    let mut rows = rows(ledger, experiment, design)?;
+    let blocks = &ledger.state().fold::<Blocks>().by_experiment;
+    let block = blocks
+        .get(experiment)
+        .filter(|of| of.designs.contains(design));
+    if let Some(since) = block.and_then(|block| block.since) {
+        // Labels of an older block judge nothing any more: they stay closed.
+        rows.retain(|row| row.seq > since);
+    }
+    let (opened, waiting): (Vec<SealedRow>, Vec<SealedRow>) =
+        rows.into_iter().partition(|row| row.is_revealed);
+    if let Some(row) = waiting.iter().find(|row| !row.is_accepted) {
+        let (design, row) = (design.clone(), row.label.row.clone());
+        return Err(ConfirmError::NotAccepted { design, row }.into());
+    }
+    Ok((opened.len(), waiting))
+}
+
+/// Whether what waits in a design could be opened and paid for now, for a dry run, which pays nothing.
+///
+/// # Errors
+/// [`ConfirmError`], as [`open`] would say it of labels that are not accepted, and of the account.
+pub fn foresee(ledger: &Ledger, peek: &Peek) -> Result<(), SessionError> {
+    let (_, waiting) = waiting(ledger, (&peek.experiment, &peek.design))?;
+    let newest = waiting.iter().map(|row| row.seq).max();
+    if let Some(newest) = newest
+        && paid(ledger, peek, newest)?.is_none()
+    {
+        account(ledger, &peek.account)?;
+    }
+    Ok(())
+}
+
 /// Checks that what waits in a design can be opened, and charges a peek for it.
 ///
 /// # Errors
@@ -142,24 +180,9 @@ pub fn begin(
     let Peek {
         design, experiment, ..
     } = peek;
-    let mut rows = rows(ledger, experiment, design)?;
-    let blocks = &ledger.state().fold::<Blocks>().by_experiment;
-    let block = blocks
-        .get(experiment)
-        .filter(|of| of.designs.contains(design));
-    if let Some(since) = block.and_then(|block| block.since) {
-        // Labels of an older block judge nothing any more: they stay closed.
-        rows.retain(|row| row.seq > since);
-    }
-    let (opened, waiting): (Vec<SealedRow>, Vec<SealedRow>) =
-        rows.into_iter().partition(|row| row.is_revealed);
-    let already = opened.len();
+    let (already, waiting) = waiting(ledger, (experiment, design))?;
     if waiting.is_empty() {
         return Ok(Begun::AllOpen(already));
-    }
-    if let Some(row) = waiting.iter().find(|row| !row.is_accepted) {
-        let (design, row) = (design.clone(), row.label.row.clone());
-        return Err(ConfirmError::NotAccepted { design, row }.into());
     }
     let assumptions = ledger.state().fold::<Assumptions>();
     if let Some(since) = assumptions.contradicted(ledger.state(), experiment) {

@@ -113,6 +113,13 @@ fn calibrator(
         .or_else(|| of.unevaluated(judge))
 }
 
+/// The judge under which a version was tried, and so runs; `None` where no criterion of it was evaluated.
+pub fn judge_of(state: &State, name: &PromptName) -> Option<JudgeId> {
+    let registered = registered(state, name).ok()?;
+    let of = state.fold::<Deployments>().of(&name.experiment)?;
+    tried_with(state, (&name.experiment, registered), of)
+}
+
 /// The judge of the newest calibrator that the version's criteria were evaluated with.
 fn tried_with(
     state: &State,

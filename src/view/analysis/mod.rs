@@ -249,7 +249,8 @@ impl AnalysisShown<'_> {
         values::lacking_prompts(&self.gaps, |policy| &self.analysis.policies[policy].name)
     }
 
-    /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.
+    /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld, and
+    /// for each where none is told apart.
     fn ranks(&self) -> Vec<Option<RankInterval>> {
         let found = self.analysis;
         let all: Vec<usize> = (0..found.policies.len()).collect();
@@ -257,7 +258,7 @@ impl AnalysisShown<'_> {
         let apart = found.differences.iter().filter(told);
         let apart = apart.map(|pair| values::ordered((pair.first, pair.second), pair.difference));
         let claimable = |at: &usize| standing(&found.policies[*at]) == Standing::Claimable;
-        values::ranks(&all, claimable, apart)
+        values::ranks(&all, self.answer().is_ordered, claimable, apart)
     }
 
     /// The ranks of several policies that were checked, in words.

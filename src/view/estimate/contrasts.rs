@@ -11,6 +11,7 @@ use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::Reading;
 use crate::num::Finite;
+use crate::projection::looks::LookKind;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
@@ -25,7 +26,7 @@ use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::ends;
 use crate::view::estimate::failed_environment;
-use crate::view::estimate::ranks;
+use crate::view::estimate::ordered::ranks;
 use crate::view::values;
 use crate::view::values::Pair;
 use crate::view::values::PairNumbers;
@@ -154,6 +155,15 @@ pub(super) fn reading(of: &ContrastRecorded) -> &'static str {
     }
 }
 
+/// The letter of a row and column: A to Z, then A1 to Z1, and so on. A number would read as a rank.
+fn column_key(at: usize) -> String {
+    let letter = ('A'..='Z').nth(at % 26).unwrap_or('A');
+    match at / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{round}"),
+    }
+}
+
 impl Contrasts<'_> {
     /// How the pairs are corrected as one family.
     fn correction(&self) -> MultiplicityCorrection {
@@ -184,8 +194,17 @@ impl Contrasts<'_> {
         }
     }
 
-    /// Where a plan asks for more labels than there are: what is compared until then spends nothing of its order.
+    fn ranks(&self, answer: &BestPolicy) -> Vec<Option<RankInterval>> {
+        ranks(&self.asked(self.places, self.pairs), answer)
+    }
+
+    /// Where a plan asks for more labels than there are: what is compared until then spends nothing of its order. Said once: the
+    /// answer says it where that is what makes the order exploratory.
     fn awaited(&self) -> Option<String> {
+        let earlier = self.asked(self.places, self.pairs).earlier();
+        if earlier.is_some_and(|look| look.kind == LookKind::Planned) {
+            return None;
+        }
         let (since, wanted, labels) = self.basis.scope.awaited()?;
         Some(format!(
             "the plan at seq {since} compares from {wanted} labels on, and there are {labels}: until then an order is exploratory"
@@ -224,10 +243,10 @@ impl Contrasts<'_> {
         plotted(&mut view, &self.plot());
         if self.places.len() > 2 {
             view.gap();
-            self.matrix(&mut view);
+            self.matrix(&mut view, &facts.answer);
         }
         view.gap();
-        for remark in self.remarks() {
+        for remark in self.remarks(&facts.answer) {
             view.sentence(remark);
         }
         values::on_record(view, &facts, recorded, unrecorded)
@@ -267,21 +286,24 @@ impl Contrasts<'_> {
         view.table(&head, rows);
     }
 
-    /// Who is told apart from whom, best first; those whose failed audit stands come last.
-    fn matrix(&self, view: &mut View) {
-        let places = ranks((self.found, self.experiment), self.places, self.pairs);
+    /// Who is told apart from whom: best first where an order is claimed, else as they were given, since a list by value would
+    /// say one. Those without a rank come last.
+    fn matrix(&self, view: &mut View, answer: &BestPolicy) {
+        let places = self.ranks(answer);
         let mut order: Vec<(usize, Option<RankInterval>)> =
             self.places.iter().copied().zip(places).collect();
         let value = |policy: usize| self.found.analysis.policies[policy].estimate;
-        order.sort_by(|(a, of_a), (b, of_b)| {
-            let by_value = value(*b).total_cmp(&value(*a));
-            of_a.is_none().cmp(&of_b.is_none()).then(by_value)
-        });
+        if answer.is_ordered {
+            order.sort_by(|(a, of_a), (b, of_b)| {
+                let by_value = value(*b).total_cmp(&value(*a));
+                of_a.is_none().cmp(&of_b.is_none()).then(by_value)
+            });
+        }
         let mut head = vec![String::new(), "wins against".to_owned(), "rank".to_owned()];
-        head.extend((1..=order.len()).map(|place| place.to_string()));
+        head.extend((0..order.len()).map(column_key));
         let rows = order.iter().enumerate().map(|(at, (policy, place))| {
             let mut cells = vec![
-                (at + 1).to_string(),
+                column_key(at),
                 self.found.analysis.policies[*policy].name.clone(),
                 values::rank(*place),
             ];
@@ -315,19 +337,30 @@ impl Contrasts<'_> {
         if sign > 0.0 { "+" } else { "-" }
     }
 
-    fn remarks(&self) -> Vec<String> {
+    /// How the pairs are corrected, and how far ranks hold together where there are any.
+    fn family(&self, answer: &BestPolicy) -> Vec<String> {
         let mut remarks = vec![format!(
-            "family  {} pairs; marks and ranks by p ({}), which {}",
+            "family  {} pairs; {} by p ({}), which {}",
             self.pairs.len(),
+            if answer.is_ordered {
+                "marks and ranks"
+            } else {
+                "marks"
+            },
             values::correction(self.correction()),
             values::promise(self.correction()),
         )];
-        if self.places.len() > 2 {
+        if self.places.len() > 2 && answer.is_ordered {
             remarks.push(values::ranks_together(
                 self.correction(),
                 self.found.analysis.alpha,
             ));
         }
+        remarks
+    }
+
+    fn remarks(&self, answer: &BestPolicy) -> Vec<String> {
+        let mut remarks = self.family(answer);
         let names: Vec<&str> = self
             .places
             .iter()
@@ -414,7 +447,8 @@ impl Contrasts<'_> {
             claims: [of.first_claim, of.second_claim],
             prompts: of.prompts,
         });
-        let places = ranks((self.found, self.experiment), self.places, self.pairs);
+        let answer = self.asked(self.places, self.pairs).order(on_record);
+        let places = self.ranks(&answer);
         let ranking = self
             .places
             .iter()
@@ -424,7 +458,7 @@ impl Contrasts<'_> {
                 rank: values::rank_ends(place),
             });
         ContrastsFacts {
-            answer: self.asked(self.places, self.pairs).order(on_record),
+            answer,
             differences: differences.collect(),
             ranking: ranking.collect(),
             correction: values::correction(self.correction()),

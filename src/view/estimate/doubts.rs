@@ -26,6 +26,7 @@ use crate::projection::audits::AuditSubject;
 use crate::projection::drifts;
 use crate::projection::judges::Judges;
 use crate::projection::looks::EarlierLook;
+use crate::projection::looks::LookKind;
 use crate::projection::looks::LookScope;
 use crate::projection::looks::OrderLooks;
 use crate::projection::manifests::Manifests;
@@ -189,16 +190,25 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
+        self.answer(on_record, self.standing_of_values())
+    }
+
+    /// Whether their order is still to be asked for.
+    pub(super) fn awaits_order(&self) -> bool {
+        self.places.len() > 1 && self.standing_of_values() == OrderStanding::Unrecorded
+    }
+
+    /// How their order stands where values were asked for.
+    fn standing_of_values(&self) -> OrderStanding {
         let looks = &self.basis.looks;
         let mut pairs = self.contrasts.iter();
         let is_recorded = pairs.any(|of| looks.is_recorded(&self.scope(), of));
-        let order = match self.order_standing() {
+        match self.order_standing() {
             OrderStanding::Asked if !is_recorded && !self.shares_nothing() => {
                 OrderStanding::Unrecorded
             }
             other => other,
-        };
-        self.answer(on_record, order)
+        }
     }
 
     /// The answer where an order was asked for.
@@ -232,8 +242,19 @@ impl Asked<'_> {
 
     /// Whether nobody saw their order before.
     fn order_standing(&self) -> OrderStanding {
-        let earlier = self.earlier();
-        earlier.map_or(OrderStanding::Asked, OrderStanding::Exploratory)
+        let Some(look) = self.earlier() else {
+            return OrderStanding::Asked;
+        };
+        match self.basis.scope.awaited() {
+            Some((since, wanted, labels)) if look.kind == LookKind::Planned => {
+                OrderStanding::Awaited {
+                    since,
+                    wanted,
+                    labels,
+                }
+            }
+            _ => OrderStanding::Exploratory(look),
+        }
     }
 
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {

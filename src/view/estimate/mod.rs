@@ -4,6 +4,7 @@ pub mod charts;
 mod claimed;
 mod contrasts;
 pub mod doubts;
+mod ordered;
 mod registered;
 pub mod said;
 mod width;
@@ -14,7 +15,6 @@ pub use contrasts::ContrastsFacts;
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
-use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::environment::EnvironmentScope;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -36,6 +36,7 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::estimate::ordered::ranks;
 use crate::view::estimate::width::decisive;
 use crate::view::estimate::width::noted;
 use crate::view::estimate::width::on_scale;
@@ -206,24 +207,6 @@ fn ends(of: IntervalEnds) -> Ends {
     Ends([of.low.value(), of.high.value()])
 }
 
-/// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy that nobody
-/// checked, or whose level is withheld, has none, and stands in nobody's way.
-fn ranks(
-    (found, experiment): (&Found, &ExperimentId),
-    rows: &[usize],
-    contrasts: &[ContrastRecorded],
-) -> Vec<Option<RankInterval>> {
-    let standing = |policy: usize| found.standing(experiment, policy);
-    let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
-    let place = |id: &PolicyId| found.gathered.policy(id.as_str());
-    let apart = contrasts.iter().filter(|pair| pair.told_apart);
-    let apart = apart.filter_map(|pair| {
-        let (first, second) = (place(&pair.first)?, place(&pair.second)?);
-        Some(values::ordered((first, second), pair.difference.value()))
-    });
-    values::ranks(rows, is_ranked, apart)
-}
-
 fn standing(row: &EstimateRecorded) -> Standing {
     match row.claim {
         Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
@@ -267,9 +250,22 @@ impl Estimates<'_> {
         row.claim == Claim::Refused && !self.raw
     }
 
-    fn ranks(&self) -> Vec<Option<RankInterval>> {
-        let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
-        ranks((self.found, self.experiment), &places, self.contrasts)
+    fn places(&self) -> Vec<usize> {
+        self.rows.iter().map(|(policy, _)| *policy).collect()
+    }
+
+    fn asked<'s>(&'s self, places: &'s [usize]) -> Asked<'s> {
+        Asked {
+            found: self.found,
+            experiment: self.experiment,
+            basis: self.basis,
+            places,
+            contrasts: self.contrasts,
+        }
+    }
+
+    fn ranks(&self, answer: &BestPolicy) -> Vec<Option<RankInterval>> {
+        ranks(&self.asked(&self.places()), answer)
     }
 
     fn decisive(&self, policy: usize, row: &EstimateRecorded) -> Option<Ends> {
@@ -285,7 +281,7 @@ impl Estimates<'_> {
         let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
         view.answer(facts.answer.answer.text.clone());
-        self.table(&mut view);
+        self.table(&mut view, &facts.answer);
         view.gap();
         plotted(&mut view, &self.plot());
         view.gap();
@@ -296,12 +292,13 @@ impl Estimates<'_> {
             view.gap();
             plotted(&mut view, &charts::slices(sliced));
         }
+        let is_recorded = recorded.is_some();
         let mut view = values::on_record(view, &facts, recorded, unrecorded);
-        view.next.extend(self.next());
+        view.next.extend(self.next(is_recorded));
         view
     }
 
-    fn table(&self, view: &mut View) {
+    fn table(&self, view: &mut View, answer: &BestPolicy) {
         let digits = digits(self.found);
         let head = [
             answer::headed(self.found.terms.environment.as_ref(), "policy"),
@@ -313,7 +310,7 @@ impl Estimates<'_> {
             "claim".to_owned(),
         ];
         let number = |value: f64| format!("{value:.digits$}");
-        let rows = self.rows.iter().zip(self.ranks());
+        let rows = self.rows.iter().zip(self.ranks(answer));
         let rows = rows.map(|((policy, row), place)| {
             let shown = self.decisive(*policy, row);
             let shown = shown.map_or("none".to_owned(), |of| bracket(of, digits));
@@ -476,15 +473,6 @@ impl Estimates<'_> {
         failed.chain(missed).collect()
     }
 
-    /// What to type after an estimate.
-    fn next(&self) -> Option<String> {
-        let unchecked = |row: &EstimateRecorded| {
-            row.claim == Claim::BorrowedUnchecked && row.transport.is_none()
-        };
-        let is_open = self.rows.iter().any(|(_, row)| unchecked(row));
-        is_open.then(|| self.basis.next_audit(&self.found.terms.judge))
-    }
-
     /// The values on the scale of labels.
     pub fn plot(&self) -> Forest {
         let digits = digits(self.found);
@@ -506,19 +494,13 @@ impl Estimates<'_> {
 
     /// What they say, for machines.
     pub fn facts(&self, on_record: bool) -> EstimatesFacts {
-        let rows = self.rows.iter().zip(self.ranks());
+        let places = self.places();
+        let answer = self.asked(&places).values(on_record);
+        let rows = self.rows.iter().zip(self.ranks(&answer));
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
-        let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         EstimatesFacts {
-            answer: Asked {
-                found: self.found,
-                experiment: self.experiment,
-                basis: self.basis,
-                places: &places,
-                contrasts: self.contrasts,
-            }
-            .values(on_record),
             policies: rows.collect(),
+            answer,
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),
             calibrator: self.found.digest(),

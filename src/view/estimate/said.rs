@@ -155,7 +155,7 @@ impl Estimates<'_> {
                 " The rows now give {names} another value than the one on record: `clover estimate` records it."
             ));
         }
-        let ranks = self.ranks();
+        let ranks = self.ranks(&answer);
         let values = self.rows.iter().zip(ranks).map(|((policy, row), rank)| {
             let tainted_by = self.found.tainted.get(policy).copied();
             let named = |name: &String| name == row.policy.as_str();

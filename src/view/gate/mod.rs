@@ -39,6 +39,8 @@ pub struct GateLook {
     pub cs_hi: i64,
     /// Lowest mean improvement that no look excludes, in millionths.
     pub cs_lo: i64,
+    /// Whose evidence decided: `claim`, `kill` or `futile`; `null` where none did. The interval never decides.
+    pub decided_by: Option<&'static str>,
     /// Logarithm of the wealth of each guardrail, in the manifest's order.
     pub guardrails: Vec<Finite>,
     /// Logarithm of the evidence for the claim.
@@ -60,6 +62,7 @@ impl From<&gates::Look> for GateLook {
         Self {
             cs_hi: of.cs_hi,
             cs_lo: of.cs_lo,
+            decided_by: decider(of.standing),
             guardrails: of.guardrails.clone(),
             log_e: of.log_e,
             log_wealth: of.log_wealth,
@@ -201,6 +204,38 @@ fn weakest(gate: &gates::Gate, look: &gates::Look) -> String {
     let parts = parts.map(|(name, log_e)| format!("{name} {log_e:.4}"));
     let parts: Vec<_> = parts.collect();
     format!(", the least of {}", parts.join(", "))
+}
+
+/// Whose evidence allows a standing, as a look judges it: that of the claim first, then of harm, then of futility.
+pub(super) fn decider(standing: Standing) -> Option<&'static str> {
+    match standing {
+        Standing::Promote | Standing::Noninferior | Standing::Equivalent | Standing::Different => {
+            Some("claim")
+        }
+        Standing::Kill => Some("kill"),
+        Standing::Futile => Some("futile"),
+        Standing::Continue | Standing::Leading | Standing::UndecidedAtNMax => None,
+    }
+}
+
+/// Which number of a look decided, in words; `None` where none did yet.
+fn decided_by(look: &gates::Look) -> Option<String> {
+    let log = |log: Option<Finite>| log.map_or("-".to_owned(), |log| format!("{:.4}", log.value()));
+    let number = match look.standing {
+        Standing::Kill => format!("the evidence of harm, log {}", log(look.log_wealth.kill)),
+        Standing::Futile => format!(
+            "the evidence against the planned effect, log {}",
+            log(look.log_wealth.futile)
+        ),
+        Standing::UndecidedAtNMax => "nothing: no evidence reached its bar".to_owned(),
+        standing => {
+            decider(standing)?;
+            format!("the log e-value, {:.4}", look.log_e.value())
+        }
+    };
+    Some(format!(
+        "{number}; the interval of the mean effect stands beside it"
+    ))
 }
 
 /// An interval in millionths as decimal numbers.

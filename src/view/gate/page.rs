@@ -29,6 +29,7 @@ use crate::view::gate::Order;
 use crate::view::gate::beside;
 use crate::view::gate::charts;
 use crate::view::gate::command;
+use crate::view::gate::decided_by;
 use crate::view::gate::deviation;
 use crate::view::gate::effect;
 use crate::view::gate::facts::GateFacts;
@@ -439,6 +440,9 @@ fn ending(
             "standing: {} ({word})",
             check::meaning(look.standing)
         ));
+        if let Some(number) = decided_by(look) {
+            view.sentence(format!("decided by {number}"));
+        }
         let parts = weakest(of.gate, look);
         if !parts.is_empty() {
             let text = format!("log e {:.4}{parts}", look.log_e.value());

@@ -22,6 +22,7 @@ use crate::view::gate::GateEstimate;
 use crate::view::gate::GateLook;
 use crate::view::gate::beside;
 use crate::view::gate::command;
+use crate::view::gate::decided_by;
 use crate::view::gate::effect;
 use crate::view::gate::observe_all;
 use crate::view::gate::outcome_of;
@@ -127,14 +128,16 @@ fn look_facts(gate: &Gate) -> LookFacts {
 fn add_look(view: &mut View, gate: &Gate, look: &FoundLook) {
     let (word, exit) = outcome_of(gate);
     let log_e = look.log_e.value();
-    view.pairs([
+    let pairs = [
         ("units", look.n.to_string()),
         ("log e-value", format!("{log_e:.4}{}", weakest(gate, look))),
         ("p, always valid", format!("{:.6}", look.p.value())),
         ("mean effect", effect(look.cs_lo, look.cs_hi)),
         ("standing", check::meaning(look.standing).to_owned()),
         ("outcome", word.to_owned()),
-    ]);
+    ];
+    let decided_by = decided_by(look).map(|number| ("decided by", number));
+    view.pairs(pairs.into_iter().chain(decided_by));
     (view.verdict, view.exit) = (word, exit);
 }
 

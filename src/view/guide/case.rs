@@ -185,12 +185,12 @@ impl GuideFile {
     }
 }
 
-/// Labels of a file that also has those for the test: of so many rows.
+/// Labels of a file, and how many rows the policies have that it labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelledShare {
     /// Labels.
     pub labels: usize,
-    /// Rows with scores.
+    /// Rows of the policies that have labels.
     pub rows: usize,
 }
 
@@ -213,8 +213,10 @@ pub struct GuideNames {
     pub probes: Option<GuideFile>,
     /// A folder of prompts and responses.
     pub texts: GuideFile,
-    /// How many rows the file of labels has, where both could be read.
+    /// How many rows have a label, in a file of labels or beside the scores, where both could be read.
     pub share: Option<LabelledShare>,
+    /// How many rows are labelled for the test, where both could be read.
+    pub probed: Option<LabelledShare>,
     /// Options that split the rows, where their files tell whether they have times.
     pub apart: Option<String>,
     /// Files that steps write and that stand here already.

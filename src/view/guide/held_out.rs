@@ -12,34 +12,31 @@ pub(super) fn is_held_out(case: &GuideCase) -> bool {
     labels.is_some_and(|of| of.verb == "labels") && case.names.probes.is_none()
 }
 
-/// How many rows have a label, where the files tell.
-fn share(case: &GuideCase) -> Option<LabelledShare> {
-    let share = case.names.share;
+/// Of how many rows, where the files tell.
+fn told(share: Option<LabelledShare>) -> Option<LabelledShare> {
     share.filter(|of| of.labels <= of.rows && of.labels > 0)
 }
 
 /// Whether the files tell with which probability rows were labelled.
 pub(super) fn is_known(case: &GuideCase) -> bool {
-    share(case).is_some()
+    told(case.names.share).is_some()
 }
 
 /// The probabilities with which rows were labelled, and labelled for the test, as far as the files tell.
 pub(super) fn probabilities(case: &GuideCase) -> (String, String) {
-    let Some(LabelledShare { labels, rows }) = share(case) else {
-        return ("0.48".to_owned(), "0.05".to_owned());
-    };
-    let percent = |part: usize, of: usize| {
-        let hundredths = (part * 100 / (rows * of)).max(1);
-        if hundredths >= 100 {
-            "1".to_owned()
-        } else {
-            format!("0.{hundredths:02}")
+    // Ten-thousandths: of many rows, a coarser number would say another draw.
+    let share = |LabelledShare { labels, rows }, part: usize, of: usize| {
+        let share = (labels * part * 10_000 / (rows * of)).max(1);
+        if share >= 10_000 {
+            return "1".to_owned();
         }
+        format!("0.{share:04}").trim_end_matches('0').to_owned()
     };
-    if is_held_out(case) {
-        (percent(labels * 9, 10), percent(labels, 10))
-    } else {
-        (percent(labels, 1), "0.05".to_owned())
+    let probed = told(case.names.probed).map_or("0.05".to_owned(), |of| share(of, 1, 1));
+    match told(case.names.share) {
+        None => ("0.48".to_owned(), probed),
+        Some(of) if is_held_out(case) => (share(of, 9, 10), share(of, 1, 10)),
+        Some(of) => (share(of, 1, 1), probed),
     }
 }
 

@@ -218,10 +218,9 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
     let has_labels = case.have.contains(&GuideData::Labels);
     let has_scores = case.have.contains(&GuideData::Scores);
     let (labelled, probed) = held_out::probabilities(case);
-    let of_hundred = match labelled.as_str() {
-        "1" => "100",
-        share => share.trim_start_matches(['0', '.']),
-    };
+    let of_hundred = labelled.parse::<f64>().map_or(0.0, |share| share * 100.0);
+    let of_hundred = format!("{of_hundred:.2}");
+    let of_hundred = of_hundred.trim_end_matches('0').trim_end_matches('.');
     let why = if held_out::is_known(case) {
         format!("Say with which probability a row was labelled: of 100 rows, {of_hundred} here.")
     } else {
@@ -307,6 +306,24 @@ fn labelled_rows(
     }
 }
 
+/// A file of labelled rows in the form of the scores, which nobody named.
+fn like_scores(case: &GuideCase) -> GuideFile {
+    let scores = case.names.scores.first();
+    let Some(scores) = scores.filter(|of| of.may_hold_labels()) else {
+        return GuideFile::unread("cje", "probes");
+    };
+    let file = match scores.verb.as_str() {
+        "csv" => "probes.csv",
+        "logged" => "probes.jsonl",
+        _ => "probes",
+    };
+    GuideFile {
+        before: String::new(),
+        file: file.to_owned(),
+        ..scores.clone()
+    }
+}
+
 /// From labelled rows of every policy to what may be claimed.
 fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
     let held = case
@@ -317,9 +334,7 @@ fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
     let probes = match (&case.names.probes, held) {
         (Some(probes), _) => probes.clone(),
         (None, Some(labels)) => held_out::part(labels, "probes"),
-        (None, None) if case.have.contains(&GuideData::Scores) => {
-            GuideFile::unread("cje", "probes")
-        }
+        (None, None) if case.have.contains(&GuideData::Scores) => like_scores(case),
         (None, None) => GuideFile::unread("labels", "probes"),
     };
     let probed = if probes.verb == "labels" {

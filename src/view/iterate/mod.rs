@@ -64,6 +64,13 @@ pub fn answer<T: Serialize>(
     view.checkpoint = Some((bench.ledger.size(), bench.ledger.root().to_base64()));
     let mut view = ended(paused(view, &bench.record), &bench.record);
     view.next = vec![next(&bench.id, bench.due())];
+    if bench.record.closed.is_some() {
+        // What was accepted runs nowhere yet.
+        let accepted = bench.record.accepted.iter();
+        let commits =
+            accepted.map(|of| format!("clover prompt commit {}", shell::word(&of.said.patch)));
+        view.next.extend(commits);
+    }
     if bench.due() == Some(Step::Propose) && !bench.record.cards.is_empty() {
         // Patches come of people or of an optimizer that sees the cards alone.
         view.next

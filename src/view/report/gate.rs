@@ -447,7 +447,8 @@ fn looks(facts: &GateFacts, page: &Page<'_>) -> Chapter {
     let mut part = Chapter::new(
         "looks",
         "What was seen",
-        "Every recorded look: the evidence, the p value that holds at any number of looks, and the interval of the effect.",
+        "Every recorded look: the evidence, which decides, the p value that holds at any number of looks, and beside them the \
+         interval of the effect.",
     );
     let observed = page.observed();
     let ends = [observed.first(), observed.last()];

@@ -458,7 +458,7 @@ impl<'a> Reader<'a> {
         out.warnings.extend(two_scales(&out.rows, self.how));
         if sampled < out.rows.len() && self.how.brings != Brings::Labels {
             out.warnings.push(format!(
-                "{} of {} records have no sampled_at: a confirm block of them cannot be separated in time, and what follows from it is EXPLORATORY",
+                "{} of {} records have no sampled_at: values do not need it; a confirm block of these rows would not be separated in time, and what follows from it EXPLORATORY",
                 out.rows.len() - sampled,
                 out.rows.len()
             ));

@@ -205,9 +205,9 @@ fn the_terminal_shows_the_same() {
 
 const TEXT: &str =
     "Which policy is best cannot be said: only the value of base was checked, 0.7544 (95 % interval
-[0.7339, 0.7748]). clone and parallel_universe_prompt were not checked (only labels of others
-calibrate them). unhelpful has its level withheld (too few labels near its scores). Nothing of this
-is on record, so nothing of it may be claimed.
+[0.7339, 0.7748]). Nothing of this is on record, so nothing of it may be claimed. clone and
+parallel_universe_prompt were not checked (only labels of others calibrate them). unhelpful has its
+level withheld (too few labels near its scores).
 
 exploratory: not on the record · SAMPLE · cluster-robust + jackknife, t intervals
 

@@ -69,7 +69,7 @@ fn an_order_is_claimed_by_the_first_comparison_on_record_alone() {
     let (said, text) = answer(&mut desk, "compare a b");
     assert!(text.contains("so an order is exploratory now"), "{text}");
     assert!(
-        text.ends_with("Their values may be claimed, and no order among them."),
+        text.contains("Their values may be claimed, and no order among them."),
         "{text}"
     );
     assert_eq!(said["best"], serde_json::json!([]));
@@ -104,7 +104,7 @@ fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
         (&pair["told_apart"], &pair["reading"]),
         (&false.into(), &"not told apart".into())
     );
-    assert_eq!(data["ranking"][0]["rank"], serde_json::json!([1, 2]));
+    assert_eq!(data["ranking"][0]["rank"], Value::Null);
     let log = desk.ok("log --kind contrast.recorded --json").json();
     let seq = log["data"]["entries"][0]["seq"].as_u64().unwrap();
     let said = desk.ok(&format!("show {seq} --body")).json()["data"].clone();
@@ -130,7 +130,7 @@ fn policies_without_a_common_prompt_have_no_order() {
     let mut desk = desk("1", &[("a", 0..80, 0.3), ("b", 80..160, 0.7)]);
     let (_, text) = answer(&mut desk, "estimate");
     assert!(
-        text.ends_with("Their values may be claimed, and no order among them."),
+        text.contains("Their values may be claimed, and no order among them."),
         "{text}"
     );
     let data = desk.ok("compare --all --json").json()["data"].clone();
@@ -146,10 +146,10 @@ fn policies_without_a_common_prompt_have_no_order() {
         "{text}"
     );
     assert!(
-        text.ends_with("Their values may be claimed, and no order among them."),
+        text.contains("Their values may be claimed, and no order among them."),
         "{text}"
     );
-    assert_eq!(data["ranking"][0]["rank"], serde_json::json!([1, 2]));
+    assert_eq!(data["ranking"][0]["rank"], Value::Null);
     desk.ok("verify --recompute");
     desk.replayed("");
 }
@@ -200,7 +200,7 @@ fn rows_on_record_without_a_score_are_named() {
         text.contains("80 of 100 rows of a on record are scored by this judge"),
         "{text}"
     );
-    assert!(text.ends_with("Nothing of it may be claimed."), "{text}");
+    assert!(text.contains("Nothing of it may be claimed."), "{text}");
     assert_eq!(said["may_be_claimed"], false);
     assert_eq!(
         answer(&mut desk, "compare --all").0["best"],
@@ -242,7 +242,7 @@ fn more_labels_than_the_design_draws_are_named() {
         text.contains("80 of 80 rows of a are labelled by calib, which draws about 8"),
         "{text}"
     );
-    assert!(text.ends_with("Nothing of it may be claimed."), "{text}");
+    assert!(text.contains("Nothing of it may be claimed."), "{text}");
     assert_eq!(said["may_be_claimed"], false);
     assert_eq!(said["claimable"], serde_json::json!([]));
 }

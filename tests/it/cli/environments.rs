@@ -199,7 +199,7 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     assert_eq!(ran.json()["next"], json!(["clover regime list"]));
     // One charge opened probes of both policies.
     let said = desk.ok("audit summary").out;
-    assert!(said.contains("paid by 1 charge"), "{said}");
+    assert!(said.contains("1 charge (what accounts count)"), "{said}");
     // A second run finds all of it on record.
     desk.refused(&["audit", "transport", "--yes"], 11, &["on record at seq"]);
 

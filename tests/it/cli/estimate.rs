@@ -146,7 +146,18 @@ fn audits_are_the_peers(desk: &mut Desk, sample: &Sample) -> Vec<Value> {
     let audit = ["audit", "transport", "--yes", "--json"];
     let refused = desk.words(&audit);
     assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
+    let dry = ["audit", "transport", "--dry-run"];
+    let unaccepted = desk.words(&dry);
+    assert_eq!(unaccepted.code, 11, "{}", unaccepted.err);
     desk.ok("confirm seal probes");
+    // A dry run ends as the run itself would where nobody could pay.
+    let elsewhere = ["audit", "transport", "--account", "none", "--yes"];
+    let [paid, foreseen] = [vec![], dry[2..].to_vec()].map(|more| {
+        let ran = desk.words(&[&elsewhere[..], &more].concat());
+        let refusal = ran.err.find("refused: ").map(|at| ran.err[at..].to_owned());
+        (ran.code, refusal.unwrap())
+    });
+    assert_eq!(paid, foreseen);
     let would = desk.ok("audit transport --dry-run");
     assert!(would.out.contains("open 150 sealed labels of probes"));
     // Whether it can pass is said before it is paid for.

@@ -251,7 +251,7 @@ fn a_plan_that_is_not_filled_in_is_not_signed() {
         line: "prereg sign plan.yaml",
         code: 4,
         first: "input: plan.yaml: 10 fields are to be filled",
-        next: "clover prereg check plan.yaml",
+        next: "fill them in plan.yaml, then clover prereg check plan.yaml",
     }];
     all(&mut desk, &mistakes);
 }

@@ -140,7 +140,15 @@ pub(super) fn proposed(desk: &mut Desk, of: &ShippedDataset, plan: &Value) {
 /// on no other.
 fn released(desk: &mut Desk) {
     desk.ok("key new rel --role releaser");
-    desk.ok("prompt commit verify-sources");
+    let committed = desk.ok("prompt commit verify-sources");
+    // The way on has its judge by name; the patch changes no hard rule, so no fresh labels are asked for.
+    assert!(
+        committed
+            .err
+            .contains("next: clover deploy activate mended@1.1 --judge builtin"),
+        "{}",
+        committed.err
+    );
     let fits = desk.ok("log --kind calibrator.fitted --json").json();
     let fits: Vec<Value> = fits["data"]["entries"]
         .as_array()
