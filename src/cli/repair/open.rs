@@ -48,6 +48,8 @@ const SIMULATED: &str = "sim=";
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct RepairOpenArgs {
     /// Name of the run
+    // The usage line says it, and a screen has 24 lines.
+    #[arg(hide = true)]
     pub run: String,
     /// The workflow that is repaired, JSON
     #[arg(long, value_name = "FILE")]

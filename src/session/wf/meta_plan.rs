@@ -81,7 +81,7 @@ pub struct MetaPlan {
 }
 
 /// What an update changes, with its digests.
-struct Proposal {
+struct Remedy {
     target: MetaTarget,
     document: Data,
     digests: (Digest, Digest),
@@ -89,7 +89,7 @@ struct Proposal {
 }
 
 /// An item and what was said of it.
-type Answered = (Item, Data);
+type ItemOutput = (Item, Data);
 
 fn wrong(expected: &'static str, found: impl ToString) -> RepairError {
     RepairError::Request {
@@ -143,7 +143,7 @@ fn answers(
     ledger: &Ledger,
     request: &MetaRequest,
     cases: &[(&MetaCase, &WfRun)],
-) -> Result<Vec<(Answered, u64)>, SessionError> {
+) -> Result<Vec<(ItemOutput, u64)>, SessionError> {
     let mut all = Vec::new();
     for (case, run) in cases {
         let plan = plan_of(ledger, run)?;
@@ -170,7 +170,7 @@ fn proposal(
     (ledger, runs): (&Ledger, &WfRuns),
     request: &MetaRequest,
     (base, class, cases): (&WfRun, MetaClass, &[MetaCase]),
-) -> Result<Option<Proposal>, SessionError> {
+) -> Result<Option<Remedy>, SessionError> {
     let found = cases.iter().filter_map(|case| {
         let run = runs.by_id.get(&case.run)?;
         Some((case, run))
@@ -179,7 +179,7 @@ fn proposal(
     let shown: Vec<&WfRun> = found.iter().map(|(_, run)| *run).collect();
     let said = &base.said;
     let verifier = || read(Verifier::parse(said.verifier.as_str()));
-    let of_verifier = |found: Lesson<Verifier>| Proposal {
+    let of_verifier = |found: Lesson<Verifier>| Remedy {
         target: MetaTarget::Verifier,
         digests: (said.verifier_digest, found.document.digest()),
         document: found.document.document(),
@@ -193,19 +193,19 @@ fn proposal(
             }
             let all = answers(ledger, request, &found)?.into_iter();
             let wrong = all.filter(|(_, worth)| *worth < 1_000_000);
-            let wrong: Vec<Answered> = wrong.map(|(of, _)| of).collect();
+            let wrong: Vec<ItemOutput> = wrong.map(|(of, _)| of).collect();
             let rules = &request.set.rules;
             lesson::stricter(&verifier()?, rules, (&right, &wrong)).map(of_verifier)
         }
         MetaClass::FalseNegative => {
             let all = answers(ledger, request, &found)?.into_iter();
             let useful = all.filter(|(_, worth)| *worth == 1_000_000);
-            let useful: Vec<Answered> = useful.map(|(of, _)| of).collect();
+            let useful: Vec<ItemOutput> = useful.map(|(of, _)| of).collect();
             lesson::looser(&verifier()?, &useful).map(of_verifier)
         }
         MetaClass::Stagnation => {
             let meta = read(MetaPrompt::parse(said.meta.as_str()))?;
-            lesson::narrower(&meta, &shown).map(|found| Proposal {
+            lesson::narrower(&meta, &shown).map(|found| Remedy {
                 target: MetaTarget::Meta,
                 digests: (said.meta_digest, found.document.digest()),
                 document: found.document.document(),
@@ -218,7 +218,7 @@ fn proposal(
             match of.and_then(|of| of.ir.as_ref()) {
                 Some(ir) => {
                     let workflow = plan::workflow(ir.as_str()).map_err(RepairError::from)?;
-                    Some(Proposal {
+                    Some(Remedy {
                         target: MetaTarget::Library,
                         digests: (said.program_digest, workflow.digest()),
                         document: workflow.document().clone(),
@@ -232,7 +232,7 @@ fn proposal(
 }
 
 /// Whether an update may bring a document: it changes something, and none brought it before.
-fn is_new(runs: &WfRuns, base: &WfRun, of: &Proposal) -> bool {
+fn is_new(runs: &WfRuns, base: &WfRun, of: &Remedy) -> bool {
     let mut known = runs.updates.values();
     of.digests.0 != of.digests.1
         && !base.said.templates.contains(&of.digests.1)
@@ -280,7 +280,7 @@ fn said_of(
     runs: &WfRuns,
     request: &MetaRequest,
     (class, cases): (MetaClass, Vec<MetaCase>),
-    found: Proposal,
+    found: Remedy,
 ) -> Result<MetaPlan, RepairError> {
     let update = &request.update;
     let class_name = class.as_str().replace('_', "-");
