@@ -91,10 +91,10 @@ struct Remedy {
 /// An item and what was said of it.
 type ItemOutput = (Item, Data);
 
-fn wrong(expected: &'static str, found: impl ToString) -> RepairError {
+fn wrong(expected: &'static str, found: impl Into<String>) -> RepairError {
     RepairError::Request {
         expected,
-        found: found.to_string(),
+        found: found.into(),
     }
 }
 
@@ -270,7 +270,7 @@ pub fn plan(ledger: &Ledger, request: &MetaRequest) -> Result<MetaPlan, SessionE
         }
         let found = proposal((ledger, runs), request, (base, class, &cases))?;
         if let Some(found) = found.filter(|of| is_new(runs, base, of)) {
-            return Ok(said_of(runs, request, (class, cases), found)?);
+            return Ok(said_of(runs, request, (class, cases), &found)?);
         }
     }
     Err(RepairError::NoLesson(CASES_MIN).into())
@@ -280,7 +280,7 @@ fn said_of(
     runs: &WfRuns,
     request: &MetaRequest,
     (class, cases): (MetaClass, Vec<MetaCase>),
-    found: Remedy,
+    found: &Remedy,
 ) -> Result<MetaPlan, RepairError> {
     let update = &request.update;
     let class_name = class.as_str().replace('_', "-");
