@@ -55,6 +55,7 @@ pub(super) const PAST: &[&str] = &[
     "key show",
     "label design list",
     "log",
+    "meta show",
     "patch list",
     "plan audit",
     "plan budget",

@@ -76,6 +76,7 @@ mod label;
 mod label_refusals;
 mod line;
 mod log;
+mod meta;
 mod objective;
 mod ope;
 mod patch;
@@ -364,6 +365,9 @@ enum Verb {
     /// Mend a workflow where nobody knows what is right
     #[command(subcommand)]
     Repair(repair::Verb),
+    /// Learn from repairs whose truth is known: updates that are tried before they take effect
+    #[command(subcommand)]
+    Meta(meta::Verb),
     /// Approve or refuse an accepted patch, by name
     #[command(after_help = approve::EXAMPLE)]
     Approve(approve::Args),
@@ -527,6 +531,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Iterate(verb) => iterate::run(ctx, &verb),
         Verb::Sgd(verb) => sgd::run(ctx, &verb),
         Verb::Repair(verb) => repair::run(ctx, &verb),
+        Verb::Meta(verb) => meta::run(ctx, &verb),
         Verb::Synth(verb) => synth::run(ctx, &verb),
         Verb::Battery(verb) => battery::run(ctx, &verb),
         Verb::Campaign(verb) => campaign::run(ctx, &verb),

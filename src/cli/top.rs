@@ -10,7 +10,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook · erase
   write    record · sign · submit · sync · append · import cje|csv|events|ledger · blob · experiment · use · retain
   plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge · repair
-  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  synth · sgd · workflow
+  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  synth · sgd · workflow · meta
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy · generator
   worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · regime · replay
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup · restore    models  endpoint · cassette · price

@@ -48,6 +48,7 @@ pub mod label;
 pub mod ledger_copy;
 pub mod manual;
 pub mod markdown;
+pub mod meta;
 pub mod model_terms;
 pub mod ope;
 pub mod page;

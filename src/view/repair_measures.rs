@@ -199,6 +199,17 @@ fn mean(of: &RunMeasure) -> RepairMean {
     }
 }
 
+/// A mean of probabilities with its interval. Student's interval may leave 0 to 1; no probability does, so its ends are cut there.
+fn probability(of: &RunMeasure) -> RepairMean {
+    let within = |end: Finite| finite(end.value().clamp(0.0, 1.0));
+    let uncut = mean(of);
+    RepairMean {
+        low: uncut.low.and_then(within),
+        high: uncut.high.and_then(within),
+        ..uncut
+    }
+}
+
 fn share(of: &RunShare) -> RepairShare {
     RepairShare {
         count: of.count,
@@ -246,12 +257,12 @@ pub(super) fn facts(
         unscored,
         useful: finite(terms.useful).unwrap_or_default(),
         level: finite(terms.level).unwrap_or_default(),
-        gamma: mean(&found.alignment.gamma),
-        gamma_all: mean(&found.alignment.gamma_all),
+        gamma: probability(&found.alignment.gamma),
+        gamma_all: probability(&found.alignment.gamma_all),
         regret: mean(&found.alignment.regret),
-        kappa_1: mean(&found.kappa_one),
-        kappa_3: mean(&found.kappa_three),
-        beta: mean(&found.blame.beta),
+        kappa_1: probability(&found.kappa_one),
+        kappa_3: probability(&found.kappa_three),
+        beta: probability(&found.blame.beta),
         effect: mean(&found.blame.effect),
         gain: mean(&found.gain),
         success: share(&found.success),

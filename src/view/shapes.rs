@@ -47,6 +47,7 @@ use crate::view::key;
 use crate::view::label;
 use crate::view::ledger_copy;
 use crate::view::manual;
+use crate::view::meta;
 use crate::view::model_terms;
 use crate::view::ope;
 use crate::view::patch;
@@ -238,6 +239,8 @@ shapes! {
     "label design new": Stands | Bodies;
     "log": entry::EntryList;
     "man": manual::ManPage | manual::ManPages;
+    "meta run": meta::MetaUpdateShown;
+    "meta show": meta::MetaUpdateShown | meta::MetaLineage;
     "patch check": patch::PatchChecked;
     "patch diff": patch::PatchChecked;
     "patch list": patch::PatchList;

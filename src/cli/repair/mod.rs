@@ -5,6 +5,7 @@ mod refusals;
 
 use std::path::PathBuf;
 
+pub(super) use self::open::tasks;
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;

@@ -22,6 +22,7 @@ use crate::flow::repair::charter::MetaPrompt;
 use crate::flow::repair::charter::Verifier;
 use crate::flow::repair::edit::Operator;
 use crate::flow::task::TaskSet;
+use crate::flow::value::Data;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::num::Count;
@@ -47,6 +48,8 @@ const SIMULATED: &str = "sim=";
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct RepairOpenArgs {
     /// Name of the run
+    // The usage line says it, and a screen has 24 lines.
+    #[arg(hide = true)]
     pub run: String,
     /// The workflow that is repaired, JSON
     #[arg(long, value_name = "FILE")]
@@ -72,6 +75,9 @@ pub(in crate::cli) struct RepairOpenArgs {
     /// The verifier, JSON; default the rules of the set
     #[arg(long, value_name = "FILE")]
     pub verifier: Option<PathBuf>,
+    /// Begin from what an update brought that passed (clover meta show)
+    #[arg(long, value_name = "UPDATE")]
+    pub update: Option<String>,
     /// What it is for: deploy, train or validate
     #[arg(long, value_name = "PART", default_value = "deploy")]
     pub part: String,
@@ -210,24 +216,36 @@ fn executor(ctx: &mut Ctx<'_>, args: &RepairOpenArgs) -> Result<RequestedExecuto
     ))
 }
 
+/// The first items of a task set: its first line, the set with them, and their lines.
+pub(in crate::cli) fn tasks(
+    ctx: &mut Ctx<'_>,
+    file: &Path,
+    most: usize,
+    help: &str,
+) -> Result<(Data, TaskSet, Vec<String>), CliError> {
+    let lines = workflow::lines(ctx, file)?;
+    let head = lines.first().map_or("", |(_, line)| line.as_str());
+    let wrong = |found| workflow::fault(file, 1, found, help);
+    let mut set = TaskSet::head(head).map_err(wrong)?;
+    let context = TaskSet::head_document(head).map_err(wrong)?;
+    let mut kept = Vec::new();
+    for (at, line) in lines.into_iter().skip(1).take(most) {
+        let item = crate::flow::item::Item::parse(&line, at);
+        set.items
+            .push(item.map_err(|found| workflow::fault(file, at, found, help))?);
+        kept.push(line);
+    }
+    Ok((context, set, kept))
+}
+
 fn request(
     ctx: &mut Ctx<'_>,
     args: &RepairOpenArgs,
     experiment: crate::event::id::ExperimentId,
 ) -> Result<RepairRequest, CliError> {
     let program = workflow::workflow(ctx, &args.program)?;
-    let lines = workflow::lines(ctx, &args.tasks)?;
-    let head = lines.first().map_or("", |(_, line)| line.as_str());
-    let wrong = |found| workflow::fault(&args.tasks, 1, found, HELP);
-    let mut set = TaskSet::head(head).map_err(wrong)?;
-    let context = TaskSet::head_document(head).map_err(wrong)?;
-    let mut kept = String::new();
-    for (at, line) in lines.iter().skip(1).take(args.items) {
-        let item = crate::flow::item::Item::parse(line, *at);
-        set.items
-            .push(item.map_err(|found| workflow::fault(&args.tasks, *at, found, HELP))?);
-        kept.push_str(&format!("{line}\n"));
-    }
+    let (context, set, kept) = tasks(ctx, &args.tasks, args.items, HELP)?;
+    let kept = kept.iter().map(|line| format!("{line}\n")).collect();
     let meta = match &args.meta {
         Some(file) => read(ctx, file, MetaPrompt::parse)?,
         None => MetaPrompt::default(),
@@ -261,7 +279,11 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &RepairOpenArgs) -> Result<View, Cli
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let named = args.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
-    let request = request(ctx, args, experiment)?;
+    let mut request = request(ctx, args, experiment)?;
+    if let Some(update) = &args.update {
+        let update = crate::cli::meta::update_id(update)?;
+        open::begin_from(ledger.state(), &update, &mut request).map_err(SessionError::from)?;
+    }
     let ports = &mut ctx.ports();
     if args.plan {
         let mut key = |seat, kind| {

@@ -17,6 +17,10 @@ impl From<RepairError> for CliError {
             }
             RepairError::Executor(_) => Self::input(message, "clover repair open --help"),
             RepairError::Request { .. } => Self::usage(message, "clover repair open --help"),
+            RepairError::NoLesson(_) => Self::refused(message, "clover repair measure"),
+            RepairError::NotPassed(_) | RepairError::NoUpdate(_) => {
+                Self::not_found(message, "clover meta show")
+            }
             RepairError::NoRun(_) => Self::not_found(message, "clover repair status"),
             RepairError::NotDue { run, .. } => {
                 Self::refused(message, format!("clover repair run {}", shell::word(&run)))

@@ -152,6 +152,11 @@ impl WfRuns {
     }
 }
 
+/// Whether a run begins from what the outer loop learnt: a cell says so exactly then.
+pub fn has_learnt(runs: &WfRuns, said: &WfRunStarted) -> bool {
+    sources(runs, said).next().is_some()
+}
+
 /// Updates that a run's documents come from.
 fn sources<'r>(runs: &'r WfRuns, said: &'r WfRunStarted) -> impl Iterator<Item = &'r MetaUpdate> {
     let all = runs.updates.values();
@@ -193,10 +198,9 @@ pub(super) fn check_started(
         let may = is_in_force || tried == Some(name);
         ensure!(may, expected, said.run.to_string());
     }
-    let has_learnt = sources(runs, said).next().is_some();
     let expected = "a cell with the outer loop exactly where an update is in it";
     ensure!(
-        said.cell.outer == has_learnt,
+        said.cell.outer == has_learnt(runs, said),
         expected,
         said.cell.outer.to_string()
     );

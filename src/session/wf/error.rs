@@ -1,6 +1,7 @@
 //! Why a step of a repair was not done.
 
 use clover_event::id::RunId;
+use clover_event::id::UpdateId;
 use clover_flow::executor::ExecutorFault;
 use clover_ground::sign::KeyId;
 use clover_ledger::Unmet;
@@ -34,11 +35,19 @@ pub enum RepairError {
         /// What.
         what: &'static str,
     },
+    /// Nothing that the runs show is answered by an update that was not proposed before.
+    #[error(
+        "no update is called for: expected {0} runs or more of this context that show one class of triggers, and an update that answers it and was not proposed before"
+    )]
+    NoLesson(usize),
     /// No edits can be paired.
     #[error(
         "run {0}: no two edits can be paired: expected a candidate that fails, with two steps that ask a model"
     )]
     NoPair(RunId),
+    /// No update of a name.
+    #[error("no update {0}")]
+    NoUpdate(UpdateId),
     /// No run of a name.
     #[error("no run {0}")]
     NoRun(RunId),
@@ -61,6 +70,9 @@ pub enum RepairError {
     /// What is right was read: nothing may follow that was chosen in its light.
     #[error("run {0}: what is right was opened: pairs come before it")]
     Opened(RunId),
+    /// A run begins from an update that is not in force.
+    #[error("update {0} did not pass: no run begins from it")]
+    NotPassed(UpdateId),
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),

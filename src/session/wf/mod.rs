@@ -3,6 +3,8 @@
 
 pub mod error;
 pub mod files;
+pub mod meta;
+pub mod meta_plan;
 pub mod open;
 pub mod pair;
 pub mod running;

@@ -5,6 +5,8 @@ use clover_event::id::ExperimentId;
 use clover_event::id::RunId;
 use clover_event::id::UpdateId;
 use clover_event::payload::Role;
+use clover_event::payload::meta::MetaTarget;
+use clover_event::payload::meta::MetaVerdict;
 use clover_event::payload::repair::WF_ITEMS_MAX;
 use clover_event::payload::repair::WfCell;
 use clover_event::payload::repair::WfDocument;
@@ -25,7 +27,9 @@ use clover_ground::sign::KeyId;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::State;
 use clover_projection::wf::WfRuns;
+use clover_projection::wf::learnt;
 use clover_projection::wf::rules;
 use clover_workflow::estimate::compute::blob;
 use clover_workflow::iterate::steps::BUILD;
@@ -40,6 +44,7 @@ use crate::home::Home;
 use crate::ports::Ports;
 use crate::wf::RepairError;
 use crate::wf::files::RunFiles;
+use crate::wf::meta_plan::update_of;
 use crate::wf::need;
 
 /// How the model of the simulator is called; its seed follows.
@@ -135,6 +140,34 @@ fn check_items(request: &RepairRequest) -> Result<(), RepairError> {
     Ok(())
 }
 
+/// Has a run begin from what an update brought.
+///
+/// # Errors
+/// [`RepairError::NoUpdate`]; [`RepairError::NotPassed`] for one that is not in force.
+pub fn begin_from(
+    state: &State,
+    id: &UpdateId,
+    request: &mut RepairRequest,
+) -> Result<(), RepairError> {
+    let update = update_of(state.fold::<WfRuns>(), id)?;
+    let validated = update.validated.as_ref();
+    if validated.is_none_or(|of| of.verdict != MetaVerdict::Pass) {
+        return Err(RepairError::NotPassed(id.clone()));
+    }
+    let text = update.said.document.as_str();
+    let wrong = |fault: clover_flow::Fault| RepairError::Request {
+        expected: "a document of the update",
+        found: format!("{}: {}", fault.path, fault.kind),
+    };
+    match update.said.target {
+        MetaTarget::Verifier => request.verifier = Verifier::parse(text).map_err(wrong)?,
+        MetaTarget::Meta => request.meta = MetaPrompt::parse(text).map_err(wrong)?,
+        MetaTarget::Program => request.program = Workflow::parse(text).map_err(wrong)?,
+        MetaTarget::Library => request.templates.push(update.said.new_digest),
+    }
+    Ok(())
+}
+
 /// A run as it would be opened by these keys: the optimizer's, the verifier's. With it the lines of its inputs.
 ///
 /// # Errors
@@ -170,7 +203,7 @@ pub fn plan(
         expected: "an experiment that is registered",
         found: request.experiment.to_string(),
     })?;
-    let said = WfRunStarted {
+    let mut said = WfRunStarted {
         build: words::text(BUILD),
         cell: request.cell,
         context: document(&request.context)?,
@@ -197,6 +230,7 @@ pub fn plan(
         verifier_digest: request.verifier.digest(),
         verifier_key,
     };
+    said.cell.outer = learnt::has_learnt(runs, &said);
     Ok((said, inputs))
 }
 

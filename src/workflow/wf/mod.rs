@@ -2,6 +2,7 @@
 
 pub mod course;
 pub mod execution;
+pub mod lesson;
 pub mod measure;
 pub mod measures;
 pub mod outer;

@@ -6,6 +6,7 @@ use clover_event::payload::meta::MetaCase;
 use clover_event::payload::meta::MetaClass;
 use clover_event::payload::meta::MetaTarget;
 use clover_num::Micro;
+use clover_projection::wf::WfRun;
 use clover_projection::wf::WfRuns;
 
 /// Classes in the order in which an outer loop asks for them: what misleads a score comes before what is slow.
@@ -33,7 +34,17 @@ pub fn cases(
     experiment: &ExperimentId,
     (class, useful): (MetaClass, Micro),
 ) -> Vec<MetaCase> {
-    let all = runs.looked_at(experiment);
+    cases_among(runs, experiment, (class, useful), &|_| true)
+}
+
+/// As [`cases`], of those runs alone that began from what is asked for.
+pub fn cases_among(
+    runs: &WfRuns,
+    experiment: &ExperimentId,
+    (class, useful): (MetaClass, Micro),
+    is_asked: &dyn Fn(&WfRun) -> bool,
+) -> Vec<MetaCase> {
+    let all = runs.looked_at(experiment).filter(|run| is_asked(run));
     let all = all.filter_map(|run| runs.case_of(run, (class, useful)));
     all.take(CASES_MAX).collect()
 }

@@ -61,6 +61,7 @@ mod live;
 mod live_means;
 mod live_runs;
 mod looks;
+mod meta;
 mod mistakes;
 mod obstacles;
 mod on_scales;
