@@ -3,7 +3,6 @@
 import json
 
 from events.commitments import length_prefixed
-from events.entry import natural_key_of
 from formats.canonical import encode
 from formats.fields import b64, decode_base64
 from formats.tree import Tree, sha256
@@ -62,7 +61,7 @@ def opened_problem(state, e):
     problem = model_problem(data, "agents", "patches")
     if problem:
         return problem
-    if natural_key_of("judge.registered", e.experiment, data["judge"]) not in state.natural_keys:
+    if data["judge"] not in state.judges.get(e.experiment, {}):
         return "a registered judge", data["judge"]
     registration = state.registrations.get(e.experiment)
     if registration is None:

@@ -3,6 +3,7 @@
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd_steps::ATTEMPTS_MAX;
 use clover_ledger::Ledger;
+use clover_projection::asked::AskedRuns;
 use clover_projection::sgd::SgdRun;
 
 use crate::error::SessionError;
@@ -22,17 +23,19 @@ pub struct SgdAhead {
     pub cost: Option<SgdAgentCost>,
 }
 
-/// What is left of a run: nothing of a part that is scored, no step once it looks for its end, and nothing once it ended.
+/// What is left of a run: nothing of a part that is scored, no step once its checkpoint is chosen, and nothing once it ended.
+/// A run that looks for its end takes the further steps that its constants allow.
 ///
 /// # Errors
 /// What prices and accounts lack.
 pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
     let terms = &run.said.terms;
     let is_over = run.end.is_some();
-    let steps = match (is_over || run.stop.is_some(), run.going()) {
+    let left = run.last_step().saturating_sub(run.taken());
+    let steps = match (is_over || run.checkpoint.is_some(), run.going()) {
         (true, _) => 0,
-        (false, None) => terms.steps.value().saturating_sub(run.taken()),
-        (false, Some(_)) => terms.steps.value().saturating_sub(run.taken()).max(1),
+        (false, None) => left,
+        (false, Some(_)) => left.max(1),
     };
     let rows = |split: SgdSplit| run.count(split) as u64;
     let part = |is_due: bool, rows: u64| if is_due { rows } else { 0 };
@@ -45,10 +48,16 @@ pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
     let each = terms.batch.value() + rows(SgdSplit::Val);
     let asked = run.said.asked.as_ref();
     let agent_asks = asked.map_or(0, |_| steps * (1 + ATTEMPTS_MAX));
+    let mut cost = open::agent_cost(ledger, asked, agent_asks)?;
+    let calls = ledger.state().fold::<AskedRuns>();
+    if let (Some(cost), Some(of)) = (&mut cost, calls.by_id.get(&run.said.run)) {
+        // What the run has paid is gone from its cap.
+        cost.cap = cost.cap.map(|cap| cap.saturating_sub(of.settled));
+    }
     Ok(SgdAhead {
         steps,
         asks: (first + steps * each + test) * terms.repeats.value(),
         agent_asks,
-        cost: open::agent_cost(ledger, asked, agent_asks)?,
+        cost,
     })
 }

@@ -406,7 +406,7 @@ fn a_peek_that_can_show_nothing_is_not_charged() {
         line: "confirm unseal probes --for audit --account nope --yes",
         code: 11,
         first: "refused: account: no account nope: a peek is charged before a label is opened",
-        next: "\"unit\":\"peek\"}'",
+        next: "clover budget open nope --unit peek --amount 3 --quarterly",
     }];
     all(&mut desk, &unpaid);
     asked(

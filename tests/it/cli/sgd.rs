@@ -310,3 +310,53 @@ fn agents_that_make_no_sense_are_named() {
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
     says(&ran, &["the agents: expected"]);
 }
+
+/// A judge whose scores collapse once its prompt has grown: val gets worse, and a stop is due.
+const COLLAPSING: &str = r#"import json, os, sys
+for line in sys.stdin:
+    ask = json.loads(line)
+    told = len(ask.get("judge_prompt", ""))
+    if told and not os.path.exists("first"):
+        open("first", "w").write(str(told))
+    score = min(1.0, 0.1 + len(ask["response"]) / 1200)
+    if told and told > int(open("first").read()) + 5:
+        score = 0.5 + score / 100
+    print(json.dumps({"id": ask["id"], "score": round(score, 6)}), flush=True)
+"#;
+
+/// Given a run that looks for its end; when somebody asks what is left; then the further steps that it may take are counted.
+#[test]
+fn a_dry_run_counts_the_steps_that_follow_a_stop() {
+    if !crate::support::verifiers::python() {
+        return;
+    }
+    let mut desk = desk(60, 1);
+    desk.file("judge.py", COLLAPSING);
+    desk.ok("judge run --judge mine --rows rows.jsonl --policy base -- python3 judge.py");
+    desk.ok("sgd open one --judge mine --prompt judge.md --steps 12 --repeats 1");
+    let taken = |desk: &mut Desk| {
+        let left = desk.ok("sgd run one --dry-run --json").json()["data"].clone();
+        let of = |name: &str| left[name].as_u64().unwrap();
+        (of("steps_taken"), of("steps_left"), of("asks_max"))
+    };
+    let stops = |desk: &mut Desk| {
+        let log = desk.ok("log --kind sgd.stop_triggered --json").json();
+        log["data"]["entries"].as_array().map_or(0, Vec::len)
+    };
+    let mut before = taken(&mut desk);
+    assert_eq!((before.0, before.1), (0, 12));
+    while stops(&mut desk) == 0 {
+        desk.ok("sgd run one --steps 1 -- python3 judge.py");
+        let now = taken(&mut desk);
+        assert!(
+            now.0 == before.0 + 1 && now.2 < before.2,
+            "{now:?} after {before:?}"
+        );
+        before = now;
+    }
+    assert!(before.1 > 0, "{before:?}");
+    desk.ok("sgd run one -- python3 judge.py");
+    let (steps, left, asks) = taken(&mut desk);
+    assert_eq!((steps, left), (before.0 + before.1, 0));
+    assert!(asks < before.2);
+}
