@@ -33,7 +33,7 @@ pub(super) enum Verb {
     /// Open an account: how much there is, of what, and who may charge it
     #[command(
         override_usage = "clover budget open ACCOUNT --usd X | --unit UNIT --amount N [OPTIONS]",
-        after_help = "Examples:\n  clover budget open judges --usd 2.50\n  \
+        after_help = "Example:\n  clover budget open judges --usd 2.50\n  \
                       clover budget open confirm-peeks --unit peek --amount 3 --quarterly"
     )]
     Open(BudgetOpenArgs),
