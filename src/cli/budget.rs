@@ -4,6 +4,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::init;
+use crate::cli::judge_ask;
 use crate::cli::key;
 use crate::cli::record;
 use crate::event::Payload;
@@ -19,7 +20,6 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Count;
-use crate::num::Micro;
 use crate::projection::budgets::Budgets;
 use crate::projection::budgets::Purpose;
 use crate::view::View;
@@ -172,10 +172,8 @@ fn counted(args: &BudgetOpenArgs) -> Result<(UnitId, Count), CliError> {
     let wrong = |message: String| CliError::usage(message, OPEN_HELP);
     let (unit, amount) = match (&args.usd, &args.unit, args.amount) {
         (Some(usd), ..) => {
-            let micro = Micro::parse(usd).ok().filter(|(_, rounded)| !rounded);
-            let micro = micro.and_then(|(micro, _)| u64::try_from(micro.value()).ok());
-            let expected = format!("--usd {usd:?}: expected dollars above 0, such as 2.50");
-            ("usd_micro", micro.ok_or_else(|| wrong(expected))?)
+            let micro = judge_ask::dollars(("--usd", usd), OPEN_HELP)?;
+            ("usd_micro", micro.value())
         }
         (None, Some(unit), Some(amount)) => (unit.as_str(), amount),
         _ => {

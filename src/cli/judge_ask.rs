@@ -178,12 +178,17 @@ fn fits_dialect(plan: &JudgePlan, dialect: Dialect) -> Result<(), CliError> {
 
 /// The most that the run may cost, in millionths of a dollar.
 pub(super) fn cap(text: &str) -> Result<Count, CliError> {
+    dollars(("--cap-usd", text), HELP)
+}
+
+/// Millionths of an option in dollars, above 0 and exact.
+pub(super) fn dollars((option, text): (&str, &str), help: &str) -> Result<Count, CliError> {
     let micro = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
     let micro = micro.and_then(|(micro, _)| u64::try_from(micro.value()).ok());
     let count = micro.filter(|of| *of > 0).and_then(Count::new);
     count.ok_or_else(|| {
-        let message = format!("--cap-usd {text:?}: expected dollars above 0, such as 2.50");
-        CliError::usage(message, HELP)
+        let message = format!("{option} {text:?}: expected dollars above 0, such as 2.50");
+        CliError::usage(message, help)
     })
 }
 

@@ -152,7 +152,7 @@ fn waiting(
     Ok((opened.len(), waiting))
 }
 
-/// Whether what waits in a design could be opened and paid for now, for a dry run, which pays nothing.
+/// Whether what waits in a design can be opened and paid for: what a dry run asks, which pays nothing.
 ///
 /// # Errors
 /// [`ConfirmError`], as [`open`] would say it of labels that are not accepted, and of the account.

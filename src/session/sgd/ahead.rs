@@ -1,7 +1,6 @@
 //! What a run that is open may still ask and pay, before the next step is paid for.
 
 use clover_event::payload::sgd::SgdSplit;
-use clover_event::payload::sgd_steps::ATTEMPTS_MAX;
 use clover_ledger::Ledger;
 use clover_projection::asked::AskedRuns;
 use clover_projection::sgd::SgdRun;
@@ -47,7 +46,7 @@ pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
     );
     let each = terms.batch.value() + rows(SgdSplit::Val);
     let asked = run.said.asked.as_ref();
-    let agent_asks = asked.map_or(0, |_| steps * (1 + ATTEMPTS_MAX));
+    let agent_asks = asked.map_or(0, |_| steps * open::STEP_ASKS);
     let mut cost = open::agent_cost(ledger, asked, agent_asks)?;
     let calls = ledger.state().fold::<AskedRuns>();
     if let (Some(cost), Some(of)) = (&mut cost, calls.by_id.get(&run.said.run)) {

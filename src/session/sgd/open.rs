@@ -83,6 +83,9 @@ pub struct SgdRequest {
 /// Bytes that a request to a model counts for before there is one: four documents of the greatest length.
 pub const ASK_BYTES: usize = 4 * DOCUMENT_MAX;
 
+/// Asks of a step, at most: one gradient and every attempt at a patch.
+pub(super) const STEP_ASKS: u64 = 1 + ATTEMPTS_MAX;
+
 /// What a model that writes gradients and patches costs at most, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SgdAgentCost {
@@ -120,8 +123,7 @@ impl SgdPlan {
     /// where no model behind HTTP is asked.
     pub fn agent_asks(&self) -> u64 {
         let is_asked = self.opened.asked.is_some();
-        let each = 1 + ATTEMPTS_MAX;
-        self.opened.terms.steps.value() * if is_asked { each } else { 0 }
+        self.opened.terms.steps.value() * if is_asked { STEP_ASKS } else { 0 }
     }
 
     /// What these asks cost at most, and what is left in their account, in millionths of a dollar; `None` where nothing costs
