@@ -122,6 +122,13 @@ pub(super) fn take(
         let plan = session::plan(&home, &ledger, &experiment, file.rows)?;
         plans.push((format, plan));
     }
+    if args.without_texts {
+        ctx.warn("no attack can be tried on rows without texts: criterion P7 is not checked of any patch".to_owned());
+        ctx.warn(
+            "a patch then passes P7 only where two keys waive ADV before experiment split: clover assume waive --help"
+                .to_owned(),
+        );
+    }
     let mut appended = Vec::new();
     if !args.dry_run {
         for (format, plan) in &plans {
@@ -155,7 +162,7 @@ fn put_names(ctx: &mut Ctx<'_>, file: &mut InputFile) -> Result<(), CliError> {
     }
     rows.rows = rows.rows.drain(..).map(ImportRow::named).collect();
     ctx.warn(format!(
-        "{}: no texts: only a program that knows them can judge these rows, rules that read texts find nothing, and no attack is tried on them",
+        "{}: no texts: only a program that knows them can judge these rows, and rules that read texts find nothing",
         rows.file
     ));
     Ok(())

@@ -272,6 +272,11 @@ fn candidate(view: &mut View, record: &IterationRecord, of: &CandidateShown) {
     if let Some(words) = gates::undeployable(record, hash, &patches) {
         view.sentence(words);
     }
+    if of.standing.starts_with("rejected")
+        && let Some(words) = gates::unattacked(record, hash)
+    {
+        view.sentence(format!("{} {words}", of.patches));
+    }
 }
 
 /// Inputs, and what was found before candidates.
