@@ -94,14 +94,6 @@ const FOUND_AGAIN: &[&str] = &[
     "environment-left-out-unasked",
     "judges-compared-by-tainted-labels-unasked",
     "rescored-from-old-answers-unasked",
-    "good-order-as-planned",
-    "good-order-planned-twice",
-    "good-planned-order-beside-other-labels",
-    "good-planned-order-beside-values",
-    "order-planned-twice-unasked",
-    "planned-order-padded-by-an-unscored-row-unasked",
-    "planned-order-padded-by-another-policy-unasked",
-    "planned-order-padded-by-the-same-row-unasked",
 ];
 
 /// Tells samples with rows where they are to be computed again; once in a process.

@@ -164,6 +164,22 @@ fn inputs(data: &mut Value) -> Vec<&mut Value> {
     found
 }
 
+/// What an event of a history says, computed from the events before it.
+pub fn recomputed(world: &World, at: usize) -> Value {
+    let keys = forger::keys();
+    let sealing = Sealer::new(&keys);
+    let mut log = Log::default();
+    for item in &world.items[..at] {
+        log.events.push(decoded(&sealing.body(item)));
+    }
+    let event = decoded(&sealing.body(&world.items[at]));
+    let (mut nobody, mut cache) = (NoCovariates, RecomputeCache::default());
+    let mut context = Context::new(&log, &mut nobody, &mut cache);
+    let (found, again) = context.replay(at as u64, &event).unwrap().unwrap();
+    let again = again.unwrap_or_else(|| panic!("{at}: {found:?}"));
+    serde_json::to_value(&again).unwrap()
+}
+
 impl Reteller<'_> {
     pub fn size(&self) -> u64 {
         self.world.items.len() as u64

@@ -1,8 +1,10 @@
 //! Samples around looks at an order: who compares policies once their order was seen, and says that nobody saw it.
 
+use clover::ground::digest::Digest;
 use serde_json::Value;
 use serde_json::json;
 
+use super::computed_telling;
 use super::forger::World;
 use super::planned;
 use super::samples::ADA;
@@ -19,9 +21,13 @@ use super::valued;
 
 /// Prompts that each policy has scores of.
 const PROMPTS: u64 = 10;
+/// Prompts that each policy of a plan has scores of, as few as a calibrator of its labels takes.
+const PLANNED_PROMPTS: u64 = 24;
+/// Labels of a planned order before the first look at it, fewer by one than the plan asks for.
+const LABELS_BEFORE: u64 = 20;
 /// Another experiment, with the same rows.
 const TRIAL: &str = "trial";
-/// An experiment whose plan names an order from two labels on.
+/// An experiment whose plan names an order from 21 labels on.
 const PLANNED: &str = "planned";
 /// Another with such a plan, and the same rows.
 const PLANNED_TOO: &str = "planned-too";
@@ -72,11 +78,26 @@ fn compared(
     if let Some(since) = since {
         data["exploratory_since"] = since.into();
     }
-    if matches!(experiment, PLANNED | PLANNED_TOO) {
-        data["terms"]["covariates"] = json!([]);
-        data["terms"].as_object_mut().unwrap().remove("label_scale");
+    if !matches!(experiment, PLANNED | PLANNED_TOO) {
+        return world.say(ARBITER, "contrast.recorded", 1, experiment.into(), data);
     }
-    world.say(ARBITER, "contrast.recorded", 1, experiment.into(), data)
+    data["terms"]["covariates"] = json!([]);
+    data["terms"]["labels"] = "representative".into();
+    data["terms"].as_object_mut().unwrap().remove("label_scale");
+    let mut fitted = valued::fitted(5, 0);
+    fitted["labels_by_policy"][0]["prompts"] = 1.into();
+    for field in ["terms", "through_seq"] {
+        fitted[field] = data[field].clone();
+    }
+    computed(world, experiment, "calibrator.fitted", fitted);
+    computed(world, experiment, "contrast.recorded", data)
+}
+
+/// An event with the numbers that follow from the events before it.
+fn computed(world: &mut World, experiment: &str, kind: &str, data: Value) -> usize {
+    let at = world.say(ARBITER, kind, 1, experiment.into(), data);
+    world.items[at].body["data"] = computed_telling::recomputed(world, at);
+    at
 }
 
 /// A value of a policy with labels of its own, of the rows of this root.
@@ -173,9 +194,31 @@ fn labelled(world: &mut World, at: u64) {
 fn labelled_by(world: &mut World, (experiment, at): (&str, u64), policy: &str, rater: &str) {
     let data = json!({
         "design": "by-hand", "draw": 0, "item": format!("seen-{at}"), "policy": policy, "purpose": "calibrate",
-        "rater": rater, "value_micro": 500_000,
+        "rater": rater, "value_micro": value(policy, "a person", at),
     });
     world.say(LENA, "label.recorded", 1, experiment.into(), data);
+}
+
+/// What somebody makes of a row of an experiment with a plan, from 0 to 1 in millionths: rows differ, and people and judges
+/// differ little about a row.
+fn value(policy: &str, who: &str, at: u64) -> u64 {
+    let row = 38_000 * (at % PLANNED_PROMPTS);
+    let better = if policy == "tuned" { 50_000 } else { 0 };
+    let own = Digest::labelled(who, format!("{policy} {at}").as_bytes());
+    row + better + 200 * u64::from(own.0[0])
+}
+
+/// Scores by a judge of an experiment with a plan.
+fn scored_by_plan(world: &mut World, experiment: &str, judge: &str) {
+    for policy in PAIR {
+        for at in 0..PLANNED_PROMPTS {
+            let score = json!({
+                "draw": 0, "item": format!("seen-{at}"), "judge": judge, "policy": policy,
+                "score_micro": value(policy, judge, at),
+            });
+            world.say(RUNNER_3, "score.recorded", 1, experiment.into(), score);
+        }
+    }
 }
 
 /// An experiment with a plan that names an order, its scores by two judges, and a label; with the entry of the plan.
@@ -203,13 +246,19 @@ fn plan_in(world: &mut World, experiment: &str) -> usize {
     };
     let mut plan = planned::audits(experiment, name);
     plan["estimates"] =
-        json!({"order": {"judge": "judge-3", "labels": 2, "policies": ["tuned", "other"]}});
+        json!({"order": {
+        "judge": "judge-3", "labels": LABELS_BEFORE + 1, "policies": ["tuned", "other"],
+    }});
     let said = serde_json::to_value(planned::registered(&plan)).unwrap();
     let at = world.say(ADA, "manifest.registered", 1, experiment.into(), said);
     for judge in ["judge-3", "judge-4"] {
-        scored(world, experiment, judge, &PAIR);
+        scored_by_plan(world, experiment, judge);
     }
     labelled_by(world, (experiment, 0), "other", "Lena");
+    for before in 1..LABELS_BEFORE {
+        let policy = PAIR[usize::from(before % 2 == 0)];
+        labelled_by(world, (experiment, 2 + before), policy, "Lena");
+    }
     at
 }
 
@@ -326,22 +375,22 @@ const CASES: &[Case] = &[
            done: "Nothing. Two policies were compared in one experiment, then by the same rows in another, which names the first." },
     Case { name: "good-order-as-planned", unasked: None, is_broken: false, rulebook: 27,
            told: |book| by_plan(book, &[("judge-3", 1), ("judge-4", 1), ("judge-4", 3)]),
-           done: "Nothing. A plan names an order from two labels on; it was seen by fewer, and by another judge, and is compared as planned." },
+           done: "Nothing. A plan names an order from 21 labels on; it was seen by fewer, and by another judge, and is compared as planned." },
     Case { name: "planned-order-with-labels-added", unasked: None, is_broken: true, rulebook: 27,
            told: |book| by_plan(book, &[("judge-4", 2)]),
-           done: "A plan names an order from two labels on; it was seen by another judge at two, a third came in, and a comparison names no look." },
+           done: "A plan names an order from 21 labels on; it was seen by another judge at 21, one more came in, and a comparison names no look." },
     Case { name: "planned-order-padded-by-another-policy", unasked: Some("planned-order-padded-by-another-policy-unasked"),
            is_broken: true, rulebook: 28, told: |book| padded(book, ("third", 1, "Lena"), false),
-           done: "A plan names an order from two labels on; it was seen by one, a row of another policy got a label, and it is compared." },
+           done: "A plan names an order from 21 labels on; it was seen by 20, a row of another policy got a label, and it is compared." },
     Case { name: "planned-order-padded-by-the-same-row", unasked: Some("planned-order-padded-by-the-same-row-unasked"),
            is_broken: true, rulebook: 28, told: |book| padded(book, ("other", 0, "Bo"), false),
-           done: "A plan names an order from two labels on; it was seen by one, somebody else labelled that row too, and it is compared." },
+           done: "A plan names an order from 21 labels on; it was seen by 20, somebody else labelled that row too, and it is compared." },
     Case { name: "planned-order-padded-by-an-unscored-row", unasked: Some("planned-order-padded-by-an-unscored-row-unasked"),
-           is_broken: true, rulebook: 28, told: |book| padded(book, ("other", 2 * PROMPTS, "Lena"), false),
-           done: "A plan names an order from two labels on; it was seen by one, a row without a score got a label, and it is compared." },
+           is_broken: true, rulebook: 28, told: |book| padded(book, ("other", 2 * PLANNED_PROMPTS, "Lena"), false),
+           done: "A plan names an order from 21 labels on; it was seen by 20, a row without a score got a label, and it is compared." },
     Case { name: "good-planned-order-beside-other-labels", unasked: None, is_broken: false, rulebook: 28,
            told: |book| padded(book, ("third", 1, "Lena"), true),
-           done: "Nothing. A plan names an order from two labels on; it was seen by one and one of another policy, then a second came in." },
+           done: "Nothing. A plan names an order from 21 labels on; it was seen by 20 and one of another policy, then one more came in." },
     Case { name: "order-beside-its-plan", unasked: None, is_broken: true, rulebook: 27, told: beside_plan,
            done: "A plan names an order by one judge, and a comparison by another names nothing that makes it exploratory." },
     Case { name: "order-of-one-policy-planned", unasked: None, is_broken: true, rulebook: 27, told: planned_alone,
