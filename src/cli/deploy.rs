@@ -17,6 +17,7 @@ use crate::session::deploy::activation;
 use crate::session::deploy::activation::ActivationTerms;
 use crate::session::deploy::guardrails;
 use crate::session::deploy::guardrails::CheckTerms;
+use crate::session::judge::registration;
 use crate::view::View;
 use crate::view::deploy as views;
 
@@ -53,7 +54,7 @@ pub(super) struct ActivateArgs {
     /// The judge whose raw answers are used
     #[arg(long, value_name = "ID")]
     pub judge: String,
-    /// Digest of the calibrator; default: the one its gates were evaluated with, else the newest fitted for the judge
+    /// Digest of the calibrator; default that of its recalibration, of its gates, or the judge's newest
     #[arg(long, value_name = "DIGEST")]
     pub calibrator: Option<String>,
     /// The model, where the judge is not registered
@@ -62,7 +63,7 @@ pub(super) struct ActivateArgs {
     /// The anchor set
     #[arg(long, value_name = "ID")]
     pub anchors: Option<String>,
-    /// The recalibration.completed that it stands on, where one is needed
+    /// The recalibration.completed that it stands on; default the newest of this version and judge
     #[arg(long, value_name = "ID")]
     pub recalibration: Option<String>,
     /// Print the canonical unsigned body and append nothing
@@ -133,13 +134,18 @@ fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<View, CliError> {
     let terms = terms(args)?;
     let intent = submit::intent(args.dry_run);
     let submission = activation::activate(&mut ctx.ports(), &mut ledger, &terms, intent);
-    let submission = submission.map_err(|error| {
-        let mut error = CliError::from(error);
-        if error.next == RECALIBRATE {
-            error.next = views::on_fresh_labels(&args.prompt, &args.judge).join(", then ");
+    let submission = match submission {
+        Ok(submission) => submission,
+        Err(error) => {
+            let mut error = CliError::from(error);
+            if error.next == RECALIBRATE {
+                let port = registration::port(&ledger, &terms.name.experiment, &terms.judge)?;
+                let ways = views::on_fresh_labels(&args.prompt, &args.judge, port);
+                error.next = ways.join(", then ");
+            }
+            return Err(error);
         }
-        error
-    })?;
+    };
     let answer = submit::shown(ctx, &ledger, &submission);
     Ok(views::then_status(answer, &terms.name.experiment))
 }

@@ -19,6 +19,7 @@ use crate::session::deploy::DeployError;
 use crate::session::deploy::activation;
 use crate::session::deploy::prompt as committing;
 use crate::session::deploy::prompt::PromptCommit;
+use crate::session::judge::registration;
 use crate::view::View;
 use crate::view::approval;
 use crate::view::deploy as views_of_deploy;
@@ -128,7 +129,8 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<View, CliError> {
         && let Some(judge) = activation::judge_of(ledger.state(), &rubric::name(&name)?)
     {
         if is_hard {
-            let ways = views_of_deploy::on_fresh_labels(&name, judge.as_str());
+            let port = registration::port(&ledger, &experiment, &judge)?;
+            let ways = views_of_deploy::on_fresh_labels(&name, judge.as_str(), port);
             view.next.extend(ways);
         } else {
             let (name, judge) = (shell::word(&name), shell::word(&judge));

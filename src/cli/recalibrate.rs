@@ -8,11 +8,15 @@ use crate::cli::submit;
 use crate::event::id::JudgeId;
 use crate::event::payload::Verdict;
 use crate::event::payload::deployment::RecalibrationTrigger;
+use crate::ground::shell;
 use crate::session::SessionError;
 use crate::session::deploy::recalibration;
 use crate::session::deploy::recalibration::RecalibrationTerms;
+use crate::session::judge::registration;
 use crate::view::View;
+use crate::view::deploy;
 use crate::view::recalibrate::RecalibrationPage;
+use crate::workflow::iterate::course::CourseError;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -61,7 +65,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             _ => RecalibrationTrigger::HardRule,
         }),
     };
-    let found = recalibration::recalibrate(&ledger, &terms)?;
+    let found = match recalibration::recalibrate(&ledger, &terms) {
+        Ok(found) => found,
+        Err(error) => {
+            let is_thin = matches!(error, SessionError::Course(CourseError::Unfit(_)));
+            let port = registration::port(&ledger, &terms.name.experiment, &terms.judge)?;
+            let mut error = CliError::from(error);
+            if let Some(port) = port.filter(|_| is_thin) {
+                error.message.push_str(
+                    ": labels of this design on rows that the judge scored under the version",
+                );
+                error.next = deploy::scored(&shell::word(&args.judge), port);
+            }
+            return Err(error);
+        }
+    };
     let shown = RecalibrationPage::of(&args.prompt, &args.judge, &found);
     for line in shown.remarks().filter(|_| found.verdict != Verdict::Pass) {
         ctx.note(&line);

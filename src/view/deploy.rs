@@ -10,6 +10,7 @@ use crate::event::payload::deployment::GuardrailChecked;
 use crate::event::payload::deployment::GuardrailVerdicts;
 use crate::event::payload::deployment::Versions;
 use crate::event::payload::predicate::RowsRead;
+use crate::event::payload::scoring::JudgePort;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::deployments::Deployment;
@@ -200,15 +201,33 @@ pub fn status<E>(
     Ok(view)
 }
 
-/// How a version whose patch changes a hard rule comes to run: labels of a design of their own, then the calibrator is held
-/// against them, whose answer names the activation.
-pub fn on_fresh_labels(name: &str, judge: &str) -> [String; 3] {
+/// How a version whose patch changes a hard rule comes to run: new outputs that its judge scores under the new version, labels of
+/// them of a design of their own, then the calibrator is held against them, whose answer names the activation. `port` is how
+/// the judge is reached.
+pub fn on_fresh_labels(name: &str, judge: &str, port: Option<JudgePort>) -> Vec<String> {
     let (name, judge) = (shell::word(&name), shell::word(&judge));
-    [
-        "clover label design new fresh-1 --purpose audit --probability 1".to_owned(),
-        "clover import labels FILE --design fresh-1".to_owned(),
-        format!("clover deploy recalibrate {name} --judge {judge} --design fresh-1"),
-    ]
+    let mut ways =
+        vec!["clover label design new fresh-1 --purpose audit --probability 1".to_owned()];
+    if let Some(port) = port.filter(|port| *port != JudgePort::Recorded) {
+        ways.push("clover import rows NEW_OUTPUTS".to_owned());
+        ways.push(scored(&judge, port));
+    }
+    ways.push("clover import labels FILE --design fresh-1".to_owned());
+    ways.push(format!(
+        "clover deploy recalibrate {name} --judge {judge} --design fresh-1"
+    ));
+    ways
+}
+
+/// How a judge that is on record scores rows that were taken in.
+pub fn scored(judge: &str, port: JudgePort) -> String {
+    let program = match port {
+        JudgePort::Command => " -- COMMAND",
+        JudgePort::Builtin => " --builtin",
+        JudgePort::Endpoint => "",
+        JudgePort::Recorded => " --recorded",
+    };
+    format!("clover judge run --judge {judge}{program}")
 }
 
 #[cfg(test)]
@@ -217,11 +236,15 @@ mod tests {
 
     #[test]
     fn the_way_on_fresh_labels_names_what_runs() {
-        let [design, labels, held] = on_fresh_labels("arena@1.1", "llm-2");
+        let ways = on_fresh_labels("arena@1.1", "llm-2", Some(JudgePort::Command));
+        let [design, _, scored, labels, held] = ways.as_slice() else {
+            unreachable!("five steps: {ways:?}");
+        };
         assert_eq!(
             held,
             "clover deploy recalibrate arena@1.1 --judge llm-2 --design fresh-1"
         );
+        assert_eq!(scored, "clover judge run --judge llm-2 -- COMMAND");
         assert!(design.contains(" fresh-1 ") && labels.ends_with("--design fresh-1"));
     }
 }

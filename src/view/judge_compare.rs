@@ -85,31 +85,26 @@ fn answered(comparison: &Comparison, level: f64, failing: &[String]) -> Answer {
         None => "No plan named it before the first label, so whoever chose the pair may have seen what it says.".to_owned(),
     };
     let doubts = doubted(comparison, failing).join(" ");
-    let found = format!("{found} {doubts}");
-    let found = found.trim_end();
     let is_settled = comparison.settled().is_some() && failing.is_empty();
     let may_be_claimed = seq.is_some() && of.plan.is_some() && of.better.is_some() && is_settled;
-    let text = match (&of.plan, seq) {
-        (None, None) => format!("{found} {chosen} {UNRECORDED}"),
-        (None, Some(_)) => format!("{found} {chosen} It is exploratory. {UNCLAIMED}"),
-        (Some(_), None) => format!("{found} {UNRECORDED}"),
-        (Some(plan), Some(_)) if may_be_claimed => {
-            format!(
-                "{found} Plan {} named it before the first label. {CLAIMED}",
-                plan.manifest
-            )
+    // The claim stands beside what was found, and what it rests on comes after.
+    let (claim, why) = match (&of.plan, seq) {
+        (None, None) => (UNRECORDED.to_owned(), chosen),
+        (None, Some(_)) => (format!("It is exploratory. {UNCLAIMED}"), chosen),
+        (Some(_), None) => (UNRECORDED.to_owned(), String::new()),
+        (Some(plan), Some(_)) => {
+            let claim = if may_be_claimed { CLAIMED } else { UNCLAIMED };
+            let named = format!("Plan {} named it before the first label.", plan.manifest);
+            let why = match comparison.by_interval() {
+                Some(_) => named,
+                None => format!("{named} That is no proof that they agree alike."),
+            };
+            (claim.to_owned(), why)
         }
-        (Some(plan), Some(_)) if comparison.by_interval().is_some() => {
-            format!(
-                "{found} Plan {} named it before the first label. {UNCLAIMED}",
-                plan.manifest
-            )
-        }
-        (Some(plan), Some(_)) => format!(
-            "{found} Plan {} named it before the first label. That is no proof that they agree alike. {UNCLAIMED}",
-            plan.manifest
-        ),
     };
+    let parts = [found, claim, doubts, why];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let text = parts.join(" ");
     Answer {
         text,
         may_be_claimed,

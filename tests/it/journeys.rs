@@ -10,7 +10,9 @@
 //! ! 12
 //! ```
 //!
-//! Every command must end with 0, or with the code after `!`; its answer must hold what stands after `>`.
+//! A line `# After an iteration.` takes the steps of `an_iteration.txt` first.
+//!
+//! Every command must end with 0, or with the code after `!`; its answer, notes included, must hold what stands after `>`.
 //!
 //! README and the walkthrough are such paths too: each `$` of their blocks of `console` runs, in order, and a block that has
 //! the name of a file is that file.
@@ -55,6 +57,11 @@ fn read(path: &Path) -> Journey {
                 if let Some(count) = rest.strip_prefix("At most ") {
                     let count = count.split(' ').next().unwrap();
                     journey.commands_max = Some(count.parse().unwrap());
+                }
+                if let Some(before) = rest.strip_prefix("After ") {
+                    let before = before.trim_end_matches('.').replace(' ', "_");
+                    let before = read(&path.with_file_name(format!("{before}.txt")));
+                    (journey.needs, journey.steps) = (before.needs, before.steps);
                 }
                 if let Some(needs) = rest.strip_prefix("Needs ") {
                     let needs = needs.trim_end_matches('.').split(", ");
@@ -276,7 +283,8 @@ fn walk(journey: &Journey) -> Option<usize> {
         );
         let said = format!("{}: $ {}\n{out}{err}", journey.name, step.command);
         assert_eq!(ran.status.code(), Some(step.code), "{said}");
-        let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = out.split_whitespace().chain(err.split_whitespace());
+        let flat = words.collect::<Vec<_>>().join(" ");
         for part in &step.parts {
             assert!(flat.contains(part.as_str()), "{said}\nexpected {part:?}");
         }

@@ -36,13 +36,14 @@ pub struct ActivationTerms {
     pub name: PromptName,
     /// The judge whose raw answers are used.
     pub judge: JudgeId,
-    /// Its calibrator; else the one that its criteria were evaluated with, else the newest fitted for the judge.
+    /// Its calibrator; else that of the recalibration, else the one that its criteria were evaluated with, else the newest
+    /// fitted for the judge.
     pub calibrator: Option<Digest>,
     /// The model, where the judge is not registered.
     pub model: Option<Text>,
     /// The anchor set.
     pub anchors: Option<AnchorSetId>,
-    /// The recalibration that it stands on, where one is needed.
+    /// The recalibration that it stands on; else the newest of this version, judge and calibrator.
     pub recalibration: Option<EventId>,
 }
 
@@ -66,8 +67,12 @@ fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActiva
     let registered = registered(state, &terms.name)?;
     let none = ExperimentDeployments::default();
     let of = state.fold::<Deployments>().of(experiment).unwrap_or(&none);
+    let stands_on = terms
+        .recalibration
+        .or_else(|| recalibrated(of, registered, terms));
     let calibrator = terms
         .calibrator
+        .or_else(|| Some(of.recalibrations.get(&stands_on?)?.calibrator))
         .or_else(|| calibrator(state, (experiment, registered), of, judge));
     let calibrator = calibrator.ok_or_else(|| DeployError::NoCalibrator {
         judge: judge.clone(),
@@ -86,7 +91,7 @@ fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActiva
     Ok(DeploymentActivated {
         commit: registered.id,
         previous: of.active,
-        recalibration: terms.recalibration,
+        recalibration: stands_on,
         rubric_hash: registered.hash,
         versions: Versions {
             anchors: terms.anchors.clone(),
@@ -99,6 +104,20 @@ fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActiva
             sdp_version: rubric.sdp_version().parse().map_err(|_| unreadable())?,
         },
     })
+}
+
+/// The newest recalibration of a commit and a judge, and of the calibrator where one is asked for.
+fn recalibrated(
+    of: &ExperimentDeployments,
+    registered: &RubricRegistration,
+    terms: &ActivationTerms,
+) -> Option<EventId> {
+    let all = of.recalibrations.iter();
+    let own = all.filter(|(_, one)| {
+        let is_asked = terms.calibrator.is_none_or(|asked| asked == one.calibrator);
+        one.commit == registered.id && one.judge == terms.judge && is_asked
+    });
+    own.max_by_key(|(_, one)| one.seq).map(|(id, _)| *id)
 }
 
 /// The calibrator that the version's criteria were evaluated with, else the newest fitted for the judge.

@@ -92,8 +92,8 @@ pub struct Assignment {
 }
 
 impl JudgeSpec {
-    /// A judge that was registered when the files of programs did not count is asked as it was registered, and one whose scale
-    /// is not said, on the scale that it was registered with.
+    /// A judge that was registered when the files of programs did not count is asked as it was registered. Scale and
+    /// known data that are not said are those that it was registered with.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -102,10 +102,13 @@ impl JudgeSpec {
         ledger: &Ledger,
         experiment: &ExperimentId,
     ) -> Result<(), SessionError> {
+        let standing = registration::standing(ledger, experiment, &self.judge)?;
+        if let (None, Some(of)) = (&self.known, &standing) {
+            self.known = registration::known_bytes(ledger, &of.judge)?;
+        }
         let Model::Program(name, files) = &mut self.model else {
             return Ok(());
         };
-        let standing = registration::standing(ledger, experiment, &self.judge)?;
         if standing.as_ref().is_some_and(|of| of.judge.model == *name) {
             *files = None;
         }

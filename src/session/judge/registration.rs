@@ -6,6 +6,7 @@ use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::payload::BlobRef;
+use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::registry;
 use clover_ground::digest::Digest;
@@ -36,8 +37,20 @@ pub struct Registration {
 /// # Errors
 /// [`JudgingError::Known`], and what reading the blob gives.
 pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<ProbeEvidence, SessionError> {
+    let known = known_bytes(ledger, judge)?;
+    Ok(known.map(|(_, known)| known).unwrap_or_default())
+}
+
+/// The same with its bytes; `None` where the judge was registered with nothing known.
+///
+/// # Errors
+/// As [`known`].
+pub fn known_bytes(
+    ledger: &Ledger,
+    judge: &JudgeRegistered,
+) -> Result<Option<(Vec<u8>, ProbeEvidence)>, SessionError> {
     let Some(blob) = &judge.known else {
-        return Ok(ProbeEvidence::default());
+        return Ok(None);
     };
     let damaged = |found: String| JudgingError::Known {
         judge: judge.judge.clone(),
@@ -46,7 +59,8 @@ pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<ProbeEvidence, 
     let bytes = History::blob(ledger, &blob.blake3)?;
     let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
     let known = serde_json::from_slice(&bytes);
-    Ok(known.map_err(|error| damaged(error.to_string()))?)
+    let known = known.map_err(|error| damaged(error.to_string()))?;
+    Ok(Some((bytes, known)))
 }
 
 /// A registered judge, ready to be asked, and told what it was registered to be told.
@@ -93,6 +107,18 @@ pub(super) fn kept_prompt(
         return Err(JudgingError::OtherPrompt(judge.judge.clone()).into());
     }
     Ok(String::from_utf8(bytes).map_err(|_| absent())?)
+}
+
+/// How a judge of an experiment is reached; `None` where nobody registered it.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn port(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    judge: &JudgeId,
+) -> Result<Option<JudgePort>, SessionError> {
+    Ok(standing(ledger, experiment, judge)?.map(|of| of.judge.port))
 }
 
 /// The registration of a judge, when there is one.

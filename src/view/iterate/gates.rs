@@ -192,7 +192,11 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
         {
             view.sentence(words);
         }
-        if let Some(words) = patch.rejected.as_ref().and_then(|_| unattacked(record, patch.candidate)) {
+        if let Some(words) = patch
+            .rejected
+            .as_ref()
+            .and_then(|_| unattacked(record, patch.candidate))
+        {
             view.sentence(format!("{name} {words}"));
         }
         if let Some(words) = &patch.rejected {
@@ -263,9 +267,13 @@ pub(super) fn unattacked(record: &IterationRecord, candidate: Digest) -> Option<
         let said = &on_dev(gate)?.said;
         Some(said.verdicts.under(said.thresholds.profile))
     };
-    let mut others = Criterion::ALL.into_iter().filter(|gate| *gate != Criterion::P7);
+    let mut others = Criterion::ALL
+        .into_iter()
+        .filter(|gate| *gate != Criterion::P7);
     let stops = |found| matches!(found, Some(Verdict::Fail | Verdict::Inconclusive));
-    if verdict(Criterion::P7) != Some(Verdict::NotChecked) || others.any(|gate| stops(verdict(gate))) {
+    if verdict(Criterion::P7) != Some(Verdict::NotChecked)
+        || others.any(|gate| stops(verdict(gate)))
+    {
         return None;
     }
     Some(

@@ -171,7 +171,8 @@ fn a_calibrator_is_verified_or_fitted_anew_on_fresh_labels() {
     let words = "deploy recalibrate sim@1.0 --judge builtin --design fresh-1";
     let thin = desk.run(words);
     assert_eq!(thin.code, 11, "{}{}", thin.out, thin.err);
-    says(&thin, &["fresh labels"]);
+    let scored = "next: clover judge run --judge builtin --builtin";
+    says(&thin, &["fresh labels", "that the judge scored", scored]);
     let half: Vec<Value> = rows.iter().step_by(2).cloned().collect();
     answers(&desk, "more", "base", &half, ("more", 0.0));
     taken(&mut desk, "more", "fresh-1");

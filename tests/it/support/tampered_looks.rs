@@ -245,8 +245,7 @@ fn plan_in(world: &mut World, experiment: &str) -> usize {
         "an-order-too"
     };
     let mut plan = planned::audits(experiment, name);
-    plan["estimates"] =
-        json!({"order": {
+    plan["estimates"] = json!({"order": {
         "judge": "judge-3", "labels": LABELS_BEFORE + 1, "policies": ["tuned", "other"],
     }});
     let said = serde_json::to_value(planned::registered(&plan)).unwrap();
