@@ -452,6 +452,20 @@ pub(super) fn export(
     Ok((report, answer))
 }
 
+/// Verifies a bundle, against the pin of its log where one is kept.
+pub(super) fn of_bundle(
+    ctx: &mut Ctx<'_>,
+    bundle: OpenBundle,
+    path: &Path,
+) -> Result<(Report, View), CliError> {
+    let args = everything(None);
+    let mut options = options(ctx, &args)?;
+    let report = bundle::check(ctx, &args, bundle, &mut options)?;
+    let next = LogSource::Bundle(path.to_owned()).next(&report);
+    let answer = verify_view::verified(&report, next, None);
+    Ok((report, answer))
+}
+
 /// A blob of a folder, by its digest; `None` where it is not there.
 fn blob_in(folder: &Path, digest: &Digest) -> Result<Option<Vec<u8>>, AmbientError> {
     match ambient::read(&folder.join(digest.to_hex())) {

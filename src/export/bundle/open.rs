@@ -14,6 +14,7 @@ use clover_ground::ambient::AmbientError;
 use clover_ground::ambient::ReadPlaces;
 use clover_ground::digest;
 use clover_ground::digest::Digest;
+use clover_ledger::LedgerError;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
@@ -305,6 +306,25 @@ impl OpenBundle {
                 source: io::Error::other(other.to_string()),
             }),
         }
+    }
+
+    /// The contents of its blobs, by name.
+    ///
+    /// # Errors
+    /// [`BundleError`] where its files cannot be listed.
+    pub fn into_blobs(
+        mut self,
+    ) -> Result<impl Iterator<Item = Result<Vec<u8>, LedgerError>>, BundleError> {
+        let (names, _) = self.names()?;
+        let names = names.into_iter();
+        let blobs = names.filter_map(|name| {
+            let digest = name.strip_prefix(BLOBS)?.strip_prefix('/')?;
+            Digest::from_hex(digest)
+        });
+        let blobs: Vec<Digest> = blobs.collect();
+        Ok(blobs
+            .into_iter()
+            .filter_map(move |digest| self.blob(&digest).map_err(LedgerError::from).transpose()))
     }
 
     /// Files that are not as the list of digests says, as (expected, found), in the order of their names.

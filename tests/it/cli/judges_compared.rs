@@ -204,7 +204,7 @@ fn a_comparison_is_planned_where_a_plan_named_it_before_the_first_label() {
     assert_eq!(answer["may_be_claimed"], true, "{said:#}");
     let text = answer["text"].as_str().unwrap();
     assert!(
-        text.ends_with("Plan m-it named it before the first label. This may be claimed."),
+        text.ends_with("This may be claimed. Plan m-it named it before the first label."),
         "{text}"
     );
     let seq = &said["data"]["seq"];
@@ -249,7 +249,11 @@ fn planned(desk: &mut Desk) -> (Value, String) {
 fn refuted(data: &Value, text: &str, why: &str) {
     assert!(text.contains("good agrees better"), "{text}");
     assert!(text.contains(why), "{text}");
-    assert!(text.ends_with("Nothing of it may be claimed."), "{text}");
+    // The claim stands right after what was found.
+    assert!(
+        text.contains("]). Nothing of it may be claimed. "),
+        "{text}"
+    );
     assert_eq!(data["answer"]["may_be_claimed"], false, "{data:#}");
     assert_eq!(data["better"], Value::Null, "{data:#}");
 }

@@ -169,18 +169,34 @@ fn an_init_that_is_killed_can_be_repeated() {
     }
 }
 
-/// A question is never answered by a slip, and a bundle is asked by the verifier inside.
+/// A question is never answered by a slip. A bundle answers as its ledger does, and nothing of it is left behind.
 #[test]
 fn a_slip_answers_no_question() {
     let mut desk = Desk::with_ledger();
     let ran = desk.refused(&["experiment", "close", "exp-1", "--yess"], 2, &["--yess"]);
     assert!(!ran.err.contains("'--yes'"), "{}", ran.err);
-    let next = "next: python3 'a b.clover' --ask plans";
-    desk.refused(&["audit", "plans", "a b.clover"], 2, &[next]);
-    // A folder is asked by its script, which leaves nothing in it.
+    desk.refused(
+        &["audit", "plans", "a b.clover"],
+        5,
+        &["a b.clover is no bundle"],
+    );
     desk.ok("export bundle -o folder");
-    let next = "next: python3 folder/verify.py --ask peeks";
-    desk.refused(&["audit", "peeks", "folder"], 2, &[next]);
+    desk.ok_words(&["export", "bundle", "-o", "a b.clover"]);
+    for question in ["signers", "plans", "peeks", "decisions"] {
+        let own = desk.ok(&format!("audit {question}")).out;
+        for bundle in ["folder", "a b.clover"] {
+            let said = desk.ok_words(&["audit", question, bundle]).out;
+            assert_eq!(said, own, "{question} of {bundle}");
+        }
+    }
+    desk.ok("verify folder");
+    let summary = desk.ok("audit summary folder").out;
+    assert!(summary.contains("VERIFIED"), "{summary}");
+    // What does not verify answers nothing.
+    let lines = desk.database().with_file_name("../folder/ledger.jsonl");
+    let text = std::fs::read_to_string(&lines).unwrap();
+    std::fs::write(&lines, text.replacen("\"seq\":0", "\"seq\":7", 1)).unwrap();
+    desk.refused(&["audit", "plans", "folder"], 3, &["FAILED"]);
 }
 
 /// A person copies a suggested command into a shell: it does what it says, whatever an id is called.
