@@ -30,6 +30,7 @@ use crate::session::sgd::running;
 use crate::session::sgd::running::SgdAnswering;
 use crate::session::sgd::running::SgdPause;
 use crate::session::sgd::running::SgdRunning;
+use crate::session::sgd::scoring;
 use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
@@ -232,9 +233,11 @@ fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
 /// What a run may still ask and pay.
 fn outlook(ctx: &mut Ctx<'_>, run: &str) -> Result<View, CliError> {
     let id = run_id(run)?;
-    let (_, ledger) = home::open_to_read(ctx)?;
+    let (home, ledger) = home::open_to_read(ctx)?;
     let run = found(ledger.state(), &id).map_err(SessionError::from)?;
-    Ok(views::planned::ahead(run, &ahead::ahead(&ledger, run)?))
+    let scores = scoring::ahead_of((&home, &ledger), run, &dialect::wire)?;
+    let left = ahead::ahead(&ledger, run)?;
+    Ok(views::planned::ahead(run, &left, scores.as_ref()))
 }
 
 fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {

@@ -24,6 +24,7 @@ use crate::event::payload::sgd::SgdTerms;
 use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ledger::Ledger;
+use crate::model::dialect;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::prompt::JudgePrompt;
@@ -64,7 +65,7 @@ pub(in crate::cli) struct OpenArgs {
     /// The judge is the simulated one that nothing improves
     #[arg(long, conflicts_with = "simulated", hide = true)]
     pub simulated_null: bool,
-    /// A program that writes gradients and patches; default aggregate/1 of this program
+    /// A program that writes gradients and patches; default aggregate/1
     #[arg(long, value_name = "COMMAND", conflicts_with = "endpoint")]
     pub agents: Option<String>,
     #[command(flatten)]
@@ -88,7 +89,7 @@ pub(in crate::cli) struct OpenArgs {
 /// How a judge behind HTTP is asked that is not registered yet, and who pays for scores.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct ScoringArgs {
-    /// The plan of a judge behind HTTP (schema/ENDPOINTS.md): where it is asked, and how
+    /// How a judge behind HTTP is asked (schema/ENDPOINTS.md)
     #[arg(long, value_name = "FILE", conflicts_with = "simulated")]
     pub judge_plan: Option<std::path::PathBuf>,
     /// The account that pays for its scores
@@ -285,8 +286,15 @@ pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let key = key.map_err(SessionError::from)?.id();
     let plan = open::plan(&ledger, &request, key)?;
     let cost = plan.agent_cost(&ledger)?;
-    let of = (&request.experiment, cost.as_ref());
-    Ok(planned::planned(ledger.state(), &plan, of))
+    let of = (&request, &plan);
+    let scores = open::judge_cost((&home, &ledger), of, &dialect::wire)?;
+    let costs = (cost.as_ref(), scores.as_ref());
+    Ok(planned::planned(
+        ledger.state(),
+        &plan,
+        &request.experiment,
+        costs,
+    ))
 }
 
 pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {

@@ -5,6 +5,7 @@ pub mod ahead;
 pub mod asked;
 pub mod error;
 pub mod history;
+pub mod leaks;
 pub mod open;
 pub mod promote;
 pub mod running;

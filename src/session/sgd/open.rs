@@ -9,6 +9,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::Role;
+use clover_event::payload::endpoint::Dialect;
 use clover_event::payload::model_calls::AskedModel;
 use clover_event::payload::scoring::Decoding;
 use clover_event::payload::scoring::JudgePort;
@@ -43,6 +44,7 @@ use clover_prompt::JudgePrompt;
 use clover_prompt::Lexicon;
 use clover_rubric::evidence;
 use clover_rubric::extract;
+use clover_workflow::ask::WireForm;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::judge::simulated;
@@ -54,6 +56,7 @@ use crate::append;
 use crate::asking;
 use crate::asking::ModelTerms;
 use crate::error::SessionError;
+use crate::home::Home;
 use crate::judge::Assignment;
 use crate::judge::JudgingError;
 use crate::judge::assignment::JudgeSpec;
@@ -62,6 +65,8 @@ use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Seat;
 use crate::sgd::SgdError;
+use crate::sgd::scoring;
+use crate::sgd::scoring::AskedScoring;
 use crate::tariff;
 use crate::tariff::TariffTerms;
 
@@ -217,8 +222,38 @@ pub(super) fn asked_judge(ledger: &Ledger, request: &SgdRequest) -> Option<Judge
     judge.filter(|judge| judge.port == JudgePort::Endpoint)
 }
 
+/// What every score of a plan costs at most; `None` where its judge is not behind HTTP, or is free.
+///
+/// # Errors
+/// As [`AskedScoring::cost`].
+pub fn judge_cost(
+    (home, ledger): (&Home, &Ledger),
+    (request, plan): (&SgdRequest, &SgdPlan),
+    wire_of: &dyn Fn(Dialect) -> &'static dyn WireForm,
+) -> Result<Option<SgdAgentCost>, SessionError> {
+    let judge = asked_judge(ledger, request);
+    let Some((judge, scoring)) = judge.zip(plan.opened.scoring.as_ref()) else {
+        return Ok(None);
+    };
+    let asked = match &request.judge_plan {
+        Some(asked) => asked.clone(),
+        None => scoring::plan_of(ledger, &judge)?,
+    };
+    let Some(wire) = scoring::wire_at(ledger, &asked).map(wire_of) else {
+        return Ok(None);
+    };
+    let of = AskedScoring {
+        experiment: &request.experiment,
+        plan: &asked,
+        scoring,
+        wire,
+    };
+    let prompt = request.prompt.render();
+    of.cost((home, ledger), (&prompt, plan.asks(), 0))
+}
+
 /// Who pays for scores; none where the judge is not behind HTTP.
-fn scoring(ledger: &Ledger, request: &SgdRequest) -> Result<Option<SgdScoring>, SessionError> {
+fn paid_by(ledger: &Ledger, request: &SgdRequest) -> Result<Option<SgdScoring>, SessionError> {
     let Some(judge) = asked_judge(ledger, request) else {
         return Ok(None);
     };
@@ -303,7 +338,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         prompt,
         prompt_digest: request.prompt.digest(),
         run: request.run.clone(),
-        scoring: scoring(ledger, request)?,
+        scoring: paid_by(ledger, request)?,
         seed,
         splits: SgdSplits {
             confirm: root(SgdSplit::Confirm),

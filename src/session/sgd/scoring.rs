@@ -1,7 +1,9 @@
 //! Scores of a run whose judge is behind HTTP: it is asked as one that is told the prompt, once for each repeat, in runs of judges
 //! that are held for, settled and on record. A row is asked about once under a prompt; what was answered stands.
 
+use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
+use clover_event::payload::endpoint::Dialect;
 use clover_event::payload::model_runs::SgdAsked;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::sgd::SGD_ROWS_MAX;
@@ -12,7 +14,10 @@ use clover_event::payload::sgd::SgdScoring;
 use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_num::Count;
+use clover_projection::budgets::Budgets;
+use clover_projection::endpoints::Endpoints;
 use clover_projection::runs::ModelRuns;
+use clover_projection::sgd::SgdRun;
 use clover_projection::sgd::SgdRuns;
 use clover_projection::sgd::asked_scores;
 use clover_projection::sgd::asked_scores::MISSES_MAX;
@@ -29,8 +34,12 @@ use clover_workflow::import::ImportRow;
 use clover_workflow::judge::run::text_hash;
 use clover_workflow::sgd::asked;
 use clover_workflow::sgd::course;
+use clover_workflow::sgd::course::SgdCourse;
 
+use crate::append;
 use crate::error::SessionError;
+use crate::home::Home;
+use crate::intake::responses;
 use crate::judge::Assignment;
 use crate::judge::JudgingError;
 use crate::judge::live;
@@ -44,6 +53,7 @@ use crate::sgd::SgdBench;
 use crate::sgd::SgdError;
 use crate::sgd::ahead;
 use crate::sgd::count;
+use crate::sgd::open::SgdAgentCost;
 use crate::sgd::running::SgdRunning;
 use crate::tariff;
 use crate::tariff::TariffTerms;
@@ -79,6 +89,94 @@ pub fn plan_of(ledger: &Ledger, judge: &JudgeRegistered) -> Result<JudgePlan, Se
         return Ok(plan);
     }
     Err(damaged("its blob has another digest").into())
+}
+
+/// How scores of a run are asked for: where, and who pays.
+pub struct AskedScoring<'a> {
+    /// The experiment whose rows have texts.
+    pub experiment: &'a ExperimentId,
+    /// The plan of the judge.
+    pub plan: &'a JudgePlan,
+    /// Who pays.
+    pub scoring: &'a SgdScoring,
+    /// How requests are written.
+    pub wire: &'a dyn WireForm,
+}
+
+impl AskedScoring<'_> {
+    /// What so many asks cost at most under a prompt, and what is left to pay them once `spent` is gone from the cap, in millionths
+    /// of a dollar; `None` where they are free. Each ask counts as that of the longest row, under a prompt a quarter longer.
+    ///
+    /// # Errors
+    /// What prices, accounts and the vault lack.
+    pub fn cost(
+        &self,
+        (home, ledger): (&Home, &Ledger),
+        (prompt, asks, spent): (&str, u64, u64),
+    ) -> Result<Option<SgdAgentCost>, SessionError> {
+        let of = TariffTerms {
+            endpoint: &self.plan.endpoint,
+            pin: &self.plan.pin,
+            account: self.scoring.account.as_ref(),
+            opened: None,
+        };
+        let Some(tariff) = tariff::of(ledger, of)? else {
+            return Ok(None);
+        };
+        let found = responses::scored(home, ledger, self.experiment)?;
+        let pepper = home.vault(ledger.ambient())?.pepper()?;
+        let rows = (prompt, found.rows.as_slice());
+        let each = bound(
+            (ledger, &pepper),
+            (self.plan, self.wire),
+            rows,
+            self.scoring,
+        )?;
+        let budgets = ledger.state().fold::<Budgets>();
+        let account = budgets.accounts.get(&tariff.account);
+        let cap = self.scoring.cap_usd_micro;
+        Ok(Some(SgdAgentCost {
+            cap: cap.map(|cap| cap.value().saturating_sub(spent)),
+            left: account.map_or(0, |of| of.left(append::now(ledger))),
+            most: each.saturating_mul(asks),
+        }))
+    }
+}
+
+/// What scores of a run that is opened may still cost; `None` where its judge is not behind HTTP, or is free.
+///
+/// # Errors
+/// As [`AskedScoring::cost`].
+pub fn ahead_of(
+    (home, ledger): (&Home, &Ledger),
+    run: &SgdRun,
+    wire_of: &dyn Fn(Dialect) -> &'static dyn WireForm,
+) -> Result<Option<SgdAgentCost>, SessionError> {
+    let state = ledger.state();
+    let judge = asked_scores::judge_of(state, run);
+    let Some((judge, scoring)) = judge.zip(run.said.scoring.as_ref()) else {
+        return Ok(None);
+    };
+    let plan = plan_of(ledger, judge)?;
+    let Some(wire) = wire_at(ledger, &plan).map(wire_of) else {
+        return Ok(None);
+    };
+    let of = AskedScoring {
+        experiment: &run.experiment,
+        plan: &plan,
+        scoring,
+        wire,
+    };
+    let course = SgdCourse::of(run).map_err(SgdError::from)?;
+    let prompt = course.current().map_err(SgdError::from)?.render();
+    let spent = asked_scores::spent(state, &run.said.run);
+    of.cost((home, ledger), (&prompt, ahead::judge_asks(run), spent))
+}
+
+/// The dialect of the endpoint of a plan, where it is registered.
+pub fn wire_at(ledger: &Ledger, plan: &JudgePlan) -> Option<Dialect> {
+    let places = ledger.state().fold::<Endpoints>();
+    Some(places.by_id.get(&plan.endpoint)?.said.dialect)
 }
 
 /// What one score costs at most: of the longest row, under a prompt that grows as far as it may.

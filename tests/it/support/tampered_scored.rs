@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use clover::event::Payload;
 use clover::event::id::ExperimentId;
 use clover::event::id::JudgeId;
-use clover::event::id::RunId;
 use clover::event::payload::sgd::SgdRow;
 use clover::event::payload::sgd::SgdScored;
 use clover::ground::digest::Digest;
@@ -189,7 +188,8 @@ fn answer(teller: &mut Teller, (judge, said): (&JudgeId, &SgdScored), rows: &[(S
             "call": {"call": call, "texts": texts}, "draw": row.draw, "item": row.item, "judge": judge,
             "policy": row.policy, "score_micro": score,
         });
-        let mut command = in_experiment(planned::payload("score.recorded", &score));
+        let of = Some(EXPERIMENT.parse().unwrap());
+        let mut command = Command::new(planned::payload("score.recorded", &score), of);
         command.refs = vec![call];
         teller.say_all(RUNNER_2, vec![("score", command)]);
     }
