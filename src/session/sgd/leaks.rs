@@ -79,10 +79,22 @@ pub fn all(home: &Home, ledger: &Ledger) -> Result<LeakReview, SessionError> {
         texts: BTreeMap::new(),
         out: LeakReview::default(),
     };
-    ledger.entries(0, ledger.size(), |read| {
-        reviewer.heard(read.stored.seq, &read.event)
-    })?;
+    for (seq, event) in said(ledger)? {
+        reviewer.heard(seq, &event)?;
+    }
     Ok(reviewer.out)
+}
+
+/// What runs of prompts said, in order: texts are read between entries, which a reading of the log is not.
+fn said(ledger: &Ledger) -> Result<Vec<(u64, Event)>, SessionError> {
+    let mut all = Vec::new();
+    ledger.entries(0, ledger.size(), |read| {
+        if run_of(&read.event.payload).is_some() {
+            all.push((read.stored.seq, read.event));
+        }
+        Ok::<_, SessionError>(())
+    })?;
+    Ok(all)
 }
 
 fn texts_of<'r>(rows: impl Iterator<Item = &'r ImportRow>) -> Vec<String> {
