@@ -62,7 +62,7 @@ fn a_rejection_for_words_that_are_not_there_is_found_beside_the_vault() {
         "--data",
         &data,
     ]);
-    let run = desk.ok("sgd show one --json").json()["data"].clone();
+    let run = desk.ok("sgd show one --prompt 0 --json").json()["data"].clone();
     let parent = run["prompt_digest"].as_str().unwrap().to_owned();
     let diff = "--- a/sections/bias.md\n+++ b/sections/bias.md\n@@ -1 +1,2 @@\n Treat every answer alike, whoever wrote it.\n\
                 +Length is no merit.\n";
