@@ -10,10 +10,9 @@ from history.sgd_folds import LISTED, beacon_above
 from rules.custody import name_problem
 from rules.asked import model_problem
 from rules.sgd_called import called_problem
-from rules import sgd_asked, sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
-from rules.sgd_prompts import prompts, read, readable_prompts
+from rules import sgd_asked, sgd_gate, sgd_numbers, sgd_patch
+from rules.sgd_prompts import prompt_problem, prompts, read, readable_prompts, terms_problem
 
-STEPS_MAX, BATCH_MAX, REPEATS_MAX = 200, 300, 9
 DUE_OF = {
     "sgd.batch_drawn": ("batch",), "sgd.gradient_requested": ("request",), "sgd.gradient_returned": ("gradient",),
     "sgd.patch_proposed": ("proposal",), "sgd.patch_rejected": ("judgement",), "sgd.patch_approved": ("judgement",),
@@ -143,39 +142,6 @@ def promoted_problem(state, e, name, run):
         problem = sgd_gate.claim_problem(state, run, gate, manifest) if state.asks("sgd_gate") else None
         if problem:
             return problem
-    return None
-
-
-def terms_problem(terms):
-    for name, least, most in (("repeats", 1, REPEATS_MAX), ("steps", 1, STEPS_MAX), ("batch", 3, BATCH_MAX),
-                              ("warmup", 0, terms["steps"]), ("extra", 0, STEPS_MAX)):
-        if not least <= terms[name] <= most:
-            return "%s from %d to %d" % (name, least, most), str(terms[name])
-    if terms["batch"] % 3:
-        return "a batch of three equal strata", str(terms["batch"])
-    if terms["steps"] <= terms["warmup"] or not 0 < terms["lr_min_micro"]:
-        return "a schedule of more steps than warm-up, with rates above 0", "another"
-    if not 0 <= terms["lr_min_micro"] <= terms["lr_max_micro"] <= 10 ** 6:
-        return "learning rates from 0 to 1, lowest first", "others"
-    if not 0 <= terms["tau_micro"] <= 10 ** 6:
-        return "tau from 0 to 1", str(terms["tau_micro"])
-    if not all(0 <= terms[name + "_micro"] <= 10 ** 8 for name in ("alpha", "beta", "gamma", "eta", "zeta")):
-        return "weights from 0 to 100", "another"
-    if not (terms["beta_micro"] <= terms["alpha_micro"] and terms["alpha_micro"] > 0):
-        return "a ranking that weighs no more than the distance", "another"
-    return None
-
-
-def prompt_problem(data):
-    prompt = read(data["prompt"])
-    if not isinstance(prompt, dict) or encode(prompt) != data["prompt"] or not sgd_patch.is_prompt(prompt):
-        return "a prompt as canonical JSON", "another form"
-    if sgd_patch.digest(prompt) != data["prompt_digest"]:
-        return "the digest of the prompt", data["prompt_digest"]
-    if prompt["version"] != 0:
-        return "version 0", str(prompt["version"])
-    if sha256(sgd_lexicon.TEXT.encode("utf-8")).hex() != data["lexicon"]:
-        return "the lexicon of the program", data["lexicon"]
     return None
 
 
