@@ -94,6 +94,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/sgd_prompts.py        the prompts that the steps of such a run left
   rules/sgd_numbers.py        losses, batches and stops of runs that lower the loss of a prompt
   rules/sgd_gate.py           the gate that holds the checkpoint of such a run against its first prompt
+  rules/sgd_asked.py          scores of such a run whose judge is behind HTTP
   rules/sgd.py                those runs: what is due, who says it, and what follows from the record
   rules/repair_workflows.py   edits of a workflow: patches, and how much they touch
   rules/repair_feedback.py    feedback and scores of a workflow

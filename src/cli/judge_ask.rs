@@ -152,6 +152,7 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
         max_output_tokens: plan_file::OUTPUT_USUAL,
         pin: args.pin.clone().unwrap_or_else(|| model.clone()),
         model,
+        repeat: None,
         seeded,
         temperature_micro: Some(0),
     };
@@ -235,6 +236,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         account,
         cap,
         plan,
+        sgd: None,
         wire,
     };
     if args.dry_run {

@@ -11,7 +11,7 @@ from events.shapes import (
     SGD_LOSS, SGD_PART, SGD_SPLIT, SGD_TERMS, SOURCE, WF_ARM, WF_BUDGET, WF_CELL, WF_GATE, WF_LOCALITY, WF_OPERATOR, WF_PARTS,
     WF_TERMS, WF_USAGE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, TOKENS, VERDICT, VERSIONS, WEALTH, WIDTH, by_outcome,
-    meta_cases, meta_pairs, sgd_document, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates, wf_document,
+    meta_cases, meta_pairs, sgd_document, sgd_missed, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates, wf_document,
     wf_items, wf_trace)
 
 
@@ -87,7 +87,7 @@ KINDS = {
                                       weighed_levels=Optional(COUNT))), decoding=record(temperature_micro=MICRO), evidence_schema=text,
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text, of=Optional(ident),
                                   port=one_of("builtin", "command", "endpoint", "recorded"), prompt=Optional(BLOB),
-                                  prompt_hash=hex64, scale=Optional(SCALE), tool_snapshot=hex64),
+                                  prompt_hash=hex64, repeat=Optional(COUNT), scale=Optional(SCALE), tool_snapshot=hex64),
     ("judge.drift_checked", 1): Kind(
         "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
         asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text,
@@ -382,7 +382,8 @@ KINDS = {
         url=base_url),
     ("judge_run.opened", 1): Kind(
         "scorer", "run", account=Optional(ident), asks=COUNT, asks_root=encoded(32), build=text,
-        cap_usd_micro=Optional(COUNT), endpoint=ident, judge=ident, prices=Optional(ident), run=ident),
+        cap_usd_micro=Optional(COUNT), endpoint=ident, judge=ident, prices=Optional(ident), run=ident,
+        sgd=Optional(record(part=SGD_PART, prompt_digest=hex64, run=ident))),
     ("judge_run.resumed", 1): Kind("scorer", "run epoch", epoch=COUNT, run=ident),
     ("judge_run.closed", 1): Kind(
         "scorer", "run", by_outcome=by_outcome, cost_usd_micro=COUNT, end=one_of("capped", "completed", "stopped"),
@@ -420,13 +421,14 @@ KINDS = {
     ("sgd.opened", 1): Kind(
         "registrar", "@ run", agents=one_of("aggregate", "command", "endpoint"), asked=Optional(ASKED_MODEL),
         beacon=Optional(record(root=encoded(32), size=COUNT)), build=text, judge=ident, key=hex64, lexicon=hex64,
-        model=text, prompt=sgd_document, prompt_digest=hex64, run=ident, seed=hex64,
+        model=text, prompt=sgd_document, prompt_digest=hex64, run=ident,
+        scoring=Optional(record(account=Optional(ident), cap_usd_micro=Optional(COUNT))), seed=hex64,
         splits=record(confirm=PART, test=PART, train=PART, val=PART), terms=SGD_TERMS, through_seq=COUNT),
     ("sgd.rows_listed", 1): Kind("arbiter", "@ run split first", first=COUNT, rows=sgd_rows, run=ident, split=SGD_SPLIT),
     ("sgd.batch_drawn", 1): Kind("arbiter", "@ run step", confusable=COUNT, high=COUNT, low=COUNT, root=encoded(32),
                                  rows=listing(COUNT, 300), run=ident, step=COUNT),
-    ("sgd.scored", 1): Kind("scorer", "@ run part step prompt_digest first", first=COUNT, part=SGD_PART,
-                            prompt_digest=hex64, run=ident, scores=sgd_scores, step=COUNT),
+    ("sgd.scored", 1): Kind("scorer", "@ run part step prompt_digest first", first=COUNT, missed=Optional(sgd_missed),
+                            part=SGD_PART, prompt_digest=hex64, run=ident, scores=sgd_scores, step=COUNT),
     ("sgd.loss_computed", 1): Kind("arbiter", "@ run part step prompt_digest", loss=SGD_LOSS, part=SGD_PART, prompt_digest=hex64,
                                    run=ident, step=COUNT),
     ("sgd.gradient_requested", 1): Kind(

@@ -318,6 +318,13 @@ def sgd_scores(value, path):
     listing(listing(MICRO, 9), 500)(value, path)
 
 
+def sgd_missed(value, path):
+    """Asks of rows that came to no score, in order, each once."""
+    listing(record(repeat=COUNT, row=COUNT), 4500)(value, path)
+    places = [(of["row"], of["repeat"]) for of in value]
+    require(all(a < b for a, b in zip(places, places[1:])), path, "misses in order, each once", places)
+
+
 def sgd_violations(value, path):
     listing(record(bound=text, found=text, rule=text), 64)(value, path)
     require(value, path, "1 to 64 violations", "none")

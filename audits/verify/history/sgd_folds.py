@@ -14,7 +14,7 @@ class SgdRun:
         self.experiment, self.seq, self.data = entry.experiment, entry.position, data
         self.rows = {split: [] for split in LISTED}
         self.base, self.train, self.best_scores, self.steps, self.test = [], [], [], [], {}
-        self.confirm = {}
+        self.confirm, self.test_asked = {}, False
         self.base_loss = self.val_loss = self.stop = self.checkpoint = self.test_read = self.end = None
 
     def count(self, split):
@@ -132,6 +132,8 @@ def take(state, entry, data):
     elif kind == "label.recorded" and data["purpose"] == "calibrate":
         state.calibrating[entry.experiment] = entry.position
         state.label_beacons[entry.experiment] = [entry.position, None]
+    elif kind in ("judge.registered", "judge_run.opened", "score.missed", "score.recorded"):
+        asked(state, entry, data)
     elif kind == "sgd.opened" and entry.experiment is not None:
         state.descents.setdefault(data["run"], SgdRun(entry, data))
     elif kind.startswith("sgd."):
@@ -140,6 +142,27 @@ def take(state, entry, data):
         run = state.descents.get(data["run"])
         if run:
             told(run, kind, data)
+
+
+def asked(state, entry, data):
+    """What judges behind HTTP that are told the prompts of runs come to."""
+    if entry.kind == "judge.registered":
+        if "of" in data and data["port"] == "endpoint" and entry.experiment is not None:
+            state.told.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+        return
+    if entry.kind == "judge_run.opened":
+        run = state.descents.get(data.get("sgd", {}).get("run"))
+        if run and data["sgd"]["part"] == "test":
+            run.test_asked = True
+        return
+    rows = state.told.get(entry.experiment, {}).get(data["judge"])
+    if rows is None:
+        return
+    row = rows.setdefault((data["item"], data["policy"], data["draw"]), [None, 0, None])
+    if entry.kind == "score.recorded":
+        row[0] = data["score_micro"]
+    else:
+        row[1], row[2] = row[1] + 1, data["reason"]
 
 
 def told(run, kind, data):

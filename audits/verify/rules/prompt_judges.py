@@ -9,7 +9,7 @@ from history.records import Decisions
 from rules.releases import judge_prompt, leaves_after_diff
 
 NOTHING = sha256(b"").hex()
-SAME = ("decoding", "evidence_schema", "extractor", "known", "model", "port", "scale", "tool_snapshot")
+SAME = ("asked", "decoding", "evidence_schema", "extractor", "known", "model", "port", "scale", "tool_snapshot")
 
 
 def derived_name(root, prompt_hash):
@@ -21,6 +21,9 @@ def rule_derived(state, e):
     if e.kind != "judge.registered" or e.experiment is None or not state.asks("derived_judge"):
         return None
     data = e.data
+    is_asked = data["port"] == "endpoint" and state.asks("asked_scores")
+    if "repeat" in data and ("of" not in data or not is_asked):
+        return "a repeat only of a judge behind HTTP that is told the prompt of a run", "one"
     if "of" not in data and state.asks("own_prompt"):
         return own_problem(data)
     if "of" not in data:
@@ -28,9 +31,12 @@ def rule_derived(state, e):
     root, _ = state.judges.get(e.experiment, {}).get(data["of"], ({"of": None}, 0))
     if "of" in root:
         return "judge %s, registered before as one of its own" % data["of"], "none"
-    if data["judge"] != derived_name(data["of"], data["prompt_hash"]):
-        return "the name %s" % derived_name(data["of"], data["prompt_hash"]), data["judge"]
-    if data["port"] != "command":
+    if "repeat" in data and not 1 <= data["repeat"] <= 8:
+        return "a repeat from 1 to 8", str(data["repeat"])
+    name = derived_name(data["of"], data["prompt_hash"]) + (".%d" % data["repeat"] if "repeat" in data else "")
+    if data["judge"] != name:
+        return "the name %s" % name, data["judge"]
+    if data["port"] != "command" and not is_asked:
         return "a program, which can be told something", data["port"]
     if "prompt" not in data:
         return "the prompt that it is told", "none"

@@ -10,10 +10,9 @@ from history.sgd_folds import LISTED, beacon_above
 from rules.custody import name_problem
 from rules.asked import model_problem
 from rules.sgd_called import called_problem
-from rules import sgd_gate, sgd_lexicon, sgd_numbers, sgd_patch
-from rules.sgd_prompts import prompts, read, readable_prompts
+from rules import sgd_asked, sgd_gate, sgd_numbers, sgd_patch
+from rules.sgd_prompts import prompt_problem, prompts, read, readable_prompts, terms_problem
 
-STEPS_MAX, BATCH_MAX, REPEATS_MAX = 200, 300, 9
 DUE_OF = {
     "sgd.batch_drawn": ("batch",), "sgd.gradient_requested": ("request",), "sgd.gradient_returned": ("gradient",),
     "sgd.patch_proposed": ("proposal",), "sgd.patch_rejected": ("judgement",), "sgd.patch_approved": ("judgement",),
@@ -28,7 +27,13 @@ def rule_sgd(state, e):
         theirs = any(run.data["key"] == e.author for run in state.descents.values())
         if theirs:
             return "a key that is not of the agents of a run", e.author
-        return sgd_gate.agreement_problem(state, e) if e.kind == "score.recorded" else None
+        if e.kind == "score.recorded":
+            return sgd_gate.agreement_problem(state, e) or sgd_asked.row_problem(state, e)
+        return None
+    if e.kind == "score.missed":
+        return sgd_asked.row_problem(state, e)
+    if e.kind == "judge_run.opened":
+        return sgd_asked.asked_problem(state, e, prompt_under, scores_due, other_test)
     if e.kind == "promotion.issued":
         return promotion_problem(state, e)
     if e.kind == "sgd.opened":
@@ -63,6 +68,9 @@ def opened_problem(state, e):
         return problem
     if data["judge"] not in state.judges.get(e.experiment, {}):
         return "a registered judge", data["judge"]
+    problem = sgd_asked.opened_problem(state, e)
+    if problem:
+        return problem
     registration = state.registrations.get(e.experiment)
     if registration is None:
         return "experiment.registered of the experiment", "none"
@@ -137,39 +145,6 @@ def promoted_problem(state, e, name, run):
     return None
 
 
-def terms_problem(terms):
-    for name, least, most in (("repeats", 1, REPEATS_MAX), ("steps", 1, STEPS_MAX), ("batch", 3, BATCH_MAX),
-                              ("warmup", 0, terms["steps"]), ("extra", 0, STEPS_MAX)):
-        if not least <= terms[name] <= most:
-            return "%s from %d to %d" % (name, least, most), str(terms[name])
-    if terms["batch"] % 3:
-        return "a batch of three equal strata", str(terms["batch"])
-    if terms["steps"] <= terms["warmup"] or not 0 < terms["lr_min_micro"]:
-        return "a schedule of more steps than warm-up, with rates above 0", "another"
-    if not 0 <= terms["lr_min_micro"] <= terms["lr_max_micro"] <= 10 ** 6:
-        return "learning rates from 0 to 1, lowest first", "others"
-    if not 0 <= terms["tau_micro"] <= 10 ** 6:
-        return "tau from 0 to 1", str(terms["tau_micro"])
-    if not all(0 <= terms[name + "_micro"] <= 10 ** 8 for name in ("alpha", "beta", "gamma", "eta", "zeta")):
-        return "weights from 0 to 100", "another"
-    if not (terms["beta_micro"] <= terms["alpha_micro"] and terms["alpha_micro"] > 0):
-        return "a ranking that weighs no more than the distance", "another"
-    return None
-
-
-def prompt_problem(data):
-    prompt = read(data["prompt"])
-    if not isinstance(prompt, dict) or encode(prompt) != data["prompt"] or not sgd_patch.is_prompt(prompt):
-        return "a prompt as canonical JSON", "another form"
-    if sgd_patch.digest(prompt) != data["prompt_digest"]:
-        return "the digest of the prompt", data["prompt_digest"]
-    if prompt["version"] != 0:
-        return "version 0", str(prompt["version"])
-    if sha256(sgd_lexicon.TEXT.encode("utf-8")).hex() != data["lexicon"]:
-        return "the lexicon of the program", data["lexicon"]
-    return None
-
-
 def in_run_problem(state, e, run):
     """Who says it, and whether it is due."""
     name, data, due = run.data["run"], e.data, run.due()
@@ -178,6 +153,9 @@ def in_run_problem(state, e, run):
         return "the experiment of %s, %s" % (name, run.experiment), str(e.experiment)
     if due is None and not after:
         return "a run that is open, as %s is not" % name, "its end"
+    problem = sgd_asked.quiet_problem(state, run)
+    if problem:
+        return problem
     if (e.author == run.data["key"]) != (e.kind in OF_AGENTS):
         return "the agents' key of %s for gradients and patches, and another for the rest" % name, e.author
     if not after and not is_due(due, e):
@@ -202,9 +180,24 @@ def is_due(due, e):
     if e.kind == "sgd.loss_computed":
         return due == ("loss", e.data["part"])
     if e.kind == "sgd.scored":
-        part = e.data["part"]
-        return due == ("scores", part) or part == "val" and what == "judgement" or part == "test" and what == "test"
+        return scores_due(due, e.data["part"])
     return e.kind == "sgd.stopped" or what in DUE_OF.get(e.kind, ())
+
+
+def scores_due(due, part):
+    """Whether rows of a part may be scored now."""
+    return due == ("scores", part) or part == "val" and due[0] == "judgement" or part == "test" and due[0] == "test"
+
+
+def prompt_under(run, part, digest):
+    """The prompt of a digest under which rows of a part are due, or None."""
+    if part == "val" and run.going() is not None:
+        prompt = verdict(run)[1]
+        return prompt if prompt is not None and sgd_patch.digest(prompt) == digest else None
+    due = [run.data["prompt_digest"]] if part in ("base", "val") else [run.digest()]
+    if part in ("confirm", "test"):
+        due = [run.data["prompt_digest"], run.checkpoint and run.checkpoint["prompt_digest"]]
+    return prompts(run).get(digest) if digest in due else None
 
 
 def row_leaf(row):
@@ -285,7 +278,7 @@ def scored_problem(state, e, run):
 
 def other_test(state, run):
     for other in state.descents.values():
-        if other is not run and other.experiment == run.experiment and other.test:
+        if other is not run and other.experiment == run.experiment and (other.test or other.test_asked):
             return "rows of test that %s has not read" % other.data["run"], "%s, on the same rows" % run.data["run"]
     return None
 
@@ -402,7 +395,8 @@ def again_problem(state, e, run):
              "sgd.step_committed": committed_problem, "sgd.reverted": reverted_problem,
              "sgd.stop_triggered": stop_problem, "sgd.checkpoint_selected": checkpoint_problem,
              "sgd.test_read": test_again_problem}.get(e.kind)
-    return check(e.data, run) if check else None
+    problem = sgd_asked.scored_problem(state, e, run, prompt_under) if e.kind == "sgd.scored" else None
+    return problem or (check(e.data, run) if check else None)
 
 
 def followed_problem(run):

@@ -1,6 +1,7 @@
 //! `clover sgd`: lower the loss of a judge's prompt, step by step, on rows that were committed first.
 
 mod agents;
+mod judge;
 mod open;
 mod promote;
 mod prompts;
@@ -29,6 +30,7 @@ use crate::session::sgd::running;
 use crate::session::sgd::running::SgdAnswering;
 use crate::session::sgd::running::SgdPause;
 use crate::session::sgd::running::SgdRunning;
+use crate::session::sgd::scoring;
 use crate::session::sgd::test;
 use crate::view::Exit;
 use crate::view::View;
@@ -135,6 +137,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
+    pub judge_key: judge::JudgeKeyArgs,
+    #[command(flatten)]
     pub program: Program,
 }
 
@@ -166,6 +170,11 @@ pub(super) struct TestArgs {
     /// The custodian's key; default the only one at hand
     #[arg(long, value_name = "KEY")]
     pub custodian: Option<String>,
+    /// Do not ask before its judge is asked for more than a dollar
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub judge_key: judge::JudgeKeyArgs,
     #[command(flatten)]
     pub program: Program,
 }
@@ -224,9 +233,11 @@ fn bench(ctx: &mut Ctx<'_>, run: &str) -> Result<SgdBench, CliError> {
 /// What a run may still ask and pay.
 fn outlook(ctx: &mut Ctx<'_>, run: &str) -> Result<View, CliError> {
     let id = run_id(run)?;
-    let (_, ledger) = home::open_to_read(ctx)?;
+    let (home, ledger) = home::open_to_read(ctx)?;
     let run = found(ledger.state(), &id).map_err(SessionError::from)?;
-    Ok(views::planned::ahead(run, &ahead::ahead(&ledger, run)?))
+    let scores = scoring::ahead_of((&home, &ledger), run, &dialect::wire)?;
+    let left = ahead::ahead(&ledger, run)?;
+    Ok(views::planned::ahead(run, &left, scores.as_ref()))
 }
 
 fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
@@ -246,6 +257,7 @@ fn go(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
         endpoint::desk(place, key, RUN_HELP)
     });
     let mut desk = desk.transpose()?;
+    judge::opened(ctx, &mut bench, (&args.judge_key, RUN_HELP))?;
     let ports = &mut ctx
         .ports()
         .with_consent(args.yes, "the same command with")
@@ -321,10 +333,13 @@ fn approve(ctx: &mut Ctx<'_>, args: &ApproveArgs) -> Result<View, CliError> {
 
 fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
+    judge::opened(ctx, &mut bench, (&args.judge_key, "clover sgd test --help"))?;
     let ports = &mut ctx
         .ports()
+        .with_consent(args.yes, "the same command with")
         .with_program(&args.program)
-        .with_custodian(args.custodian.as_ref());
+        .with_custodian(args.custodian.as_ref())
+        .with_interrupts()?;
     test::read(&mut bench, ports)?;
     shown(&bench)
 }

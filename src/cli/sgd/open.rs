@@ -5,6 +5,7 @@ use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
+use crate::cli::judge_ask::dollars;
 use crate::cli::key;
 use crate::cli::sgd::agents;
 use crate::cli::sgd::run_id;
@@ -12,15 +13,18 @@ use crate::cli::synth_model;
 use crate::cli::synth_model::ModelArgs;
 use crate::cli::synth_model::OUTPUT_USUAL;
 use crate::event::Kind;
+use crate::event::id::AccountId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::sgd::SgdAgents;
 use crate::event::payload::sgd::SgdDistance;
 use crate::event::payload::sgd::SgdRanking;
+use crate::event::payload::sgd::SgdScoring;
 use crate::event::payload::sgd::SgdTarget;
 use crate::event::payload::sgd::SgdTerms;
 use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ledger::Ledger;
+use crate::model::dialect;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::prompt::JudgePrompt;
@@ -34,6 +38,8 @@ use crate::session::sgd::open::SgdRequest;
 use crate::view::View;
 use crate::view::sgd as views;
 use crate::view::sgd::planned;
+use crate::workflow::ask::judged::JudgePlan;
+use crate::workflow::ask::plan_file;
 use crate::workflow::sgd::agents::AGGREGATE;
 
 const HELP: &str = "clover sgd open --help";
@@ -59,11 +65,13 @@ pub(in crate::cli) struct OpenArgs {
     /// The judge is the simulated one that nothing improves
     #[arg(long, conflicts_with = "simulated", hide = true)]
     pub simulated_null: bool,
-    /// A program that writes gradients and patches; default aggregate/1 of this program
+    /// A program that writes gradients and patches; default aggregate/1
     #[arg(long, value_name = "COMMAND", conflicts_with = "endpoint")]
     pub agents: Option<String>,
     #[command(flatten)]
     pub asks: AgentsModelArgs,
+    #[command(flatten)]
+    pub scoring: ScoringArgs,
     /// Most steps, 1 to 200
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub steps: u64,
@@ -76,6 +84,47 @@ pub(in crate::cli) struct OpenArgs {
     /// The agents' key; default the only one at hand
     #[arg(long, value_name = "KEY")]
     pub optimizer_key: Option<String>,
+}
+
+/// How a judge behind HTTP is asked that is not registered yet, and who pays for scores.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct ScoringArgs {
+    /// How a judge behind HTTP is asked (schema/ENDPOINTS.md)
+    #[arg(long, value_name = "FILE", conflicts_with = "simulated")]
+    pub judge_plan: Option<std::path::PathBuf>,
+    /// The account that pays for its scores
+    #[arg(long, value_name = "ID", hide = true)]
+    pub judge_account: Option<String>,
+    /// The most that its scores may cost, in dollars
+    #[arg(long, value_name = "X", hide = true)]
+    pub judge_cap_usd: Option<String>,
+}
+
+impl ScoringArgs {
+    fn plan(&self, ctx: &mut Ctx<'_>) -> Result<Option<JudgePlan>, CliError> {
+        let Some(path) = &self.judge_plan else {
+            return Ok(None);
+        };
+        let plan = plan_file::read(&ctx.read(path)?).map_err(|error| {
+            let message = format!("{}: {error}", path.display());
+            CliError::input(message, "schema/ENDPOINTS.md")
+        })?;
+        Ok(Some(plan))
+    }
+
+    fn scoring(&self) -> Result<SgdScoring, CliError> {
+        let account = self.judge_account.as_deref().map(|text| {
+            AccountId::new(text).map_err(|error| {
+                CliError::usage(format!("--judge-account {text:?}: {error}"), HELP)
+            })
+        });
+        let cap = self.judge_cap_usd.as_deref();
+        let cap = cap.map(|text| dollars(("--judge-cap-usd", text), HELP));
+        Ok(SgdScoring {
+            account: account.transpose()?,
+            cap_usd_micro: cap.transpose()?,
+        })
+    }
 }
 
 /// Which model writes gradients and patches, and who pays.
@@ -216,6 +265,8 @@ fn request(
         experiment,
         judge,
         simulated,
+        judge_plan: args.scoring.plan(ctx)?,
+        scoring: args.scoring.scoring()?,
         prompt,
         agents,
         asks,
@@ -235,8 +286,15 @@ pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let key = key.map_err(SessionError::from)?.id();
     let plan = open::plan(&ledger, &request, key)?;
     let cost = plan.agent_cost(&ledger)?;
-    let of = (&request.experiment, cost.as_ref());
-    Ok(planned::planned(ledger.state(), &plan, of))
+    let of = (&request, &plan);
+    let scores = open::judge_cost((&home, &ledger), of, &dialect::wire)?;
+    let costs = (cost.as_ref(), scores.as_ref());
+    Ok(planned::planned(
+        ledger.state(),
+        &plan,
+        &request.experiment,
+        costs,
+    ))
 }
 
 pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {

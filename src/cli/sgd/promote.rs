@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::program::Program;
 use crate::cli::sgd::bench;
+use crate::cli::sgd::judge;
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
@@ -49,11 +50,14 @@ pub(in crate::cli) struct SgdPromoteArgs {
     #[arg(long, value_name = "KEY")]
     pub custodian: Option<String>,
     #[command(flatten)]
+    pub judge_key: judge::JudgeKeyArgs,
+    #[command(flatten)]
     pub program: Program,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
+    judge::opened(ctx, &mut bench, (&args.judge_key, HELP))?;
     let run = bench.run().map_err(SessionError::from)?.clone();
     let due = promote::due(bench.ledger.state(), &run).map_err(SessionError::from)?;
     match due {

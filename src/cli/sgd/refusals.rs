@@ -25,7 +25,20 @@ impl From<SgdError> for CliError {
             SgdError::JudgedKey(_) => {
                 Self::refused(message, "clover key new NAME --role optimizer")
             }
-            SgdError::Ended(run)
+            SgdError::Capped(_) => {
+                Self::new(Exit::Refused, "budget", message, "clover budget show")
+            }
+            SgdError::Cut(run) | SgdError::NoDesk(run) => {
+                Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
+            }
+            SgdError::Unanswered { .. } => Self::new(
+                Exit::TryLater,
+                "judge_silent",
+                message,
+                "clover endpoint show",
+            ),
+            SgdError::Unpaid(run)
+            | SgdError::Ended(run)
             | SgdError::Leak { run, .. }
             | SgdError::NoneWaits(run)
             | SgdError::Stopped(run)

@@ -28,6 +28,7 @@ use crate::id::Text;
 use crate::payload::PrivateRef;
 use crate::payload::budget::at_least_one;
 use crate::payload::endpoint::words;
+use crate::payload::sgd::SgdPart;
 
 words! {
     /// How a run ended.
@@ -78,6 +79,22 @@ pub struct JudgeRunOpened {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceTableId>,
     /// Its name.
+    pub run: RunId,
+    /// The run of a prompt that it scores rows for; absent where it scores for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sgd: Option<SgdAsked>,
+}
+
+/// Rows of a run of a prompt that a judge behind HTTP is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SgdAsked {
+    /// Which rows.
+    pub part: SgdPart,
+    /// The prompt that the judge is told.
+    pub prompt_digest: Digest,
+    /// The run.
     pub run: RunId,
 }
 

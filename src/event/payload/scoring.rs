@@ -103,6 +103,10 @@ pub struct JudgeRegistered {
     pub prompt: Option<BlobRef>,
     /// SHA-256 of its template with the rubric fields that it shows.
     pub prompt_hash: Digest,
+    /// Which repeat of its asks it stands for, from 1, where a run of a prompt asks more than once about a row; absent for the
+    /// first, and for every other judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Count>,
     /// The scale that its program answers on, where that is not 0 to 1: scores on record are its shares, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScaleEnds>,
@@ -120,7 +124,27 @@ pub fn derived_name(of: &JudgeId, prompt_hash: &Digest) -> Option<JudgeId> {
     JudgeId::new(format!("{of}+{digits}")).ok()
 }
 
+/// The name of a judge that is asked again about the same texts: that of the first, a full stop, and the repeat. The first is
+/// repeat 0 and keeps its name. `None` where that is no name.
+pub fn repeated_name(of: &JudgeId, prompt_hash: &Digest, repeat: Option<Count>) -> Option<JudgeId> {
+    let first = derived_name(of, prompt_hash)?;
+    match repeat {
+        None => Some(first),
+        Some(repeat) => JudgeId::new(format!("{first}.{repeat}")).ok(),
+    }
+}
+
 impl JudgeRegistered {
+    /// This judge, told the prompt of a run and asked for the `repeat`th time, from 0; `None` where its name is none.
+    pub fn asked_again(&self, prompt: BlobRef, prompt_hash: Digest, repeat: u64) -> Option<Self> {
+        let repeat = Count::new(repeat).filter(|of| of.value() > 0);
+        Some(Self {
+            judge: repeated_name(self.root(), &prompt_hash, repeat)?,
+            repeat,
+            ..self.told(prompt, prompt_hash)?
+        })
+    }
+
     /// The judge that stands for itself: this one, or the one that it is but for what it is told.
     pub fn root(&self) -> &JudgeId {
         self.of.as_ref().unwrap_or(&self.judge)

@@ -13,6 +13,7 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
+use crate::id::AccountId;
 use crate::id::ItemId;
 use crate::id::JudgeId;
 use crate::id::PolicyId;
@@ -57,6 +58,18 @@ words! {
         Test "test",
         /// All rows of val.
         Val "val",
+    }
+}
+
+impl SgdPart {
+    /// The part of the labelled rows that they are of.
+    pub fn split(self) -> SgdSplit {
+        match self {
+            Self::Base | Self::Batch => SgdSplit::Train,
+            Self::Confirm => SgdSplit::Confirm,
+            Self::Test => SgdSplit::Test,
+            Self::Val => SgdSplit::Val,
+        }
     }
 }
 
@@ -226,6 +239,9 @@ pub struct SgdOpened {
     pub prompt_digest: Digest,
     /// Its name.
     pub run: RunId,
+    /// Who pays where its judge is behind HTTP; absent for every other judge. New with rulebook 29.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scoring: Option<SgdScoring>,
     /// Seed of its batches.
     pub seed: Digest,
     /// Roots of its rows, by part.
@@ -234,6 +250,30 @@ pub struct SgdOpened {
     pub terms: SgdTerms,
     /// The last entry whose labels it reads.
     pub through_seq: Count,
+}
+
+/// Who pays for the scores of a run whose judge is behind HTTP, and how much at most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SgdScoring {
+    /// The account; absent at a free endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<AccountId>,
+    /// The most that all its scores may cost, in millionths of a dollar; absent where the account alone says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_usd_micro: Option<Count>,
+}
+
+/// An ask about a row that came to no score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SgdMissed {
+    /// Place of the row among those of the event, from 0.
+    pub row: Count,
+    /// Which repeat, from 0.
+    pub repeat: Count,
 }
 
 /// A labelled row of a run.
@@ -284,6 +324,13 @@ fn rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SgdRow>, D::Er
 pub struct SgdScored {
     /// Place of the first, from 0.
     pub first: Count,
+    /// Asks that came to no score, by row and repeat, where the judge is behind HTTP; each leaves its score out.
+    #[serde(
+        default,
+        deserialize_with = "missed",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub missed: Vec<SgdMissed>,
     /// Which rows.
     pub part: SgdPart,
     /// The prompt.
@@ -295,6 +342,16 @@ pub struct SgdScored {
     pub scores: Vec<Vec<Micro>>,
     /// The step, from 0.
     pub step: Count,
+}
+
+/// Reads at most as many misses as an event may have scores, in order and each once.
+fn missed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SgdMissed>, D::Error> {
+    let all = Vec::<SgdMissed>::deserialize(deserializer)?;
+    let ascend = all.windows(2).all(|pair| pair[0] < pair[1]);
+    if ascend && all.len() <= SGD_ROWS_MAX * REPEATS_MAX {
+        return Ok(all);
+    }
+    Err(D::Error::custom("expected misses in order, each once"))
 }
 
 /// Reads at most as many rows and repeats as an event may have.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::VERSION_SUFFIX;
+use super::judged;
 use super::script::Fault;
 use super::script::SaidStop;
 use super::script::SaidUsage;
@@ -198,7 +199,10 @@ pub(super) fn answer(
             .collect(),
         _ => Vec::new(),
     };
-    let level = wanted.levels.get(number(1) % wanted.levels.len().max(1));
+    let draw = wanted.seed.unwrap_or(asked);
+    let judged = judged::level(&wanted.model, body, wanted.levels.len(), draw);
+    let drawn_level = number(1) % wanted.levels.len().max(1);
+    let level = wanted.levels.get(judged.unwrap_or(drawn_level));
     let (text, cut) = match wanted.choices.len() {
         _ if is_said => (played.unwrap_or_else(|| said(fault)), false),
         _ if level.is_some() => {

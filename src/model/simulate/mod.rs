@@ -3,6 +3,7 @@
 
 mod answer;
 mod cassette;
+mod judged;
 mod script;
 mod serve;
 

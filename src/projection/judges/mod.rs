@@ -18,7 +18,8 @@ use clover_event::payload::judge::ScoreScaleDeclared;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
-use clover_event::payload::scoring::derived_name;
+use clover_event::payload::scoring::repeated_name;
+use clover_event::payload::sgd::REPEATS_MAX;
 use clover_event::registry;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
@@ -219,6 +220,13 @@ impl Fold for Judges {
 
 /// A judge that is another but for what it is told: named after both, a program, and otherwise the same.
 fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> RuleAnswer {
+    if said.of.is_none() || said.port != JudgePort::Endpoint || !state.asks(Question::AskedScores) {
+        ensure!(
+            said.repeat.is_none(),
+            "a repeat only of a judge behind HTTP that is told the prompt of a run",
+            "one"
+        );
+    }
     let Some(of) = &said.of else {
         if state.asks(Question::OwnPrompt) {
             return check_own_prompt(said);
@@ -234,15 +242,22 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
     let root = judges.and_then(|judges| judges.judges.get(of));
     let root = root.filter(|root| root.said.of.is_none());
     let root = root.required(&format!("judge {of}, registered before as one of its own"))?;
-    let name = derived_name(of, &said.prompt_hash);
+    let is_repeat = said
+        .repeat
+        .is_none_or(|of| (1..REPEATS_MAX as u64).contains(&of.value()));
+    let expected = format!("a repeat from 1 to {}", REPEATS_MAX - 1);
+    ensure!(is_repeat, expected, "another");
+    let name = repeated_name(of, &said.prompt_hash, said.repeat);
     let name = name.required("a name of at most 200 bytes")?;
     ensure!(
         said.judge == name,
         format!("the name {name}"),
         said.judge.to_string()
     );
+    let can_be_told = said.port == JudgePort::Command
+        || (said.port == JudgePort::Endpoint && state.asks(Question::AskedScores));
     ensure!(
-        said.port == JudgePort::Command,
+        can_be_told,
         "a program, which can be told something",
         said.port.as_str()
     );
@@ -252,6 +267,7 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
         of: None,
         prompt: root.said.prompt.clone(),
         prompt_hash: root.said.prompt_hash,
+        repeat: None,
         ..said.clone()
     };
     ensure!(

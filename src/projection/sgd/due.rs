@@ -185,15 +185,18 @@ impl SgdRun {
     }
 }
 
+/// Whether rows of a part may be scored now.
+pub fn is_scored(due: SgdDue, part: SgdPart) -> bool {
+    due == SgdDue::Scores(part)
+        || (part == SgdPart::Val && due == SgdDue::Judgement)
+        || (part == SgdPart::Test && due == SgdDue::Test)
+}
+
 /// Whether an event of a kind, about a part of rows where it names one, is what is due.
 pub fn is_due(due: SgdDue, kind: Kind, (part, split): (Option<SgdPart>, Option<SgdSplit>)) -> bool {
     match kind {
         Kind::SgdRowsListed => split.is_some_and(|split| due == SgdDue::Rows(split)),
-        Kind::SgdScored => part.is_some_and(|part| {
-            due == SgdDue::Scores(part)
-                || (part == SgdPart::Val && due == SgdDue::Judgement)
-                || (part == SgdPart::Test && due == SgdDue::Test)
-        }),
+        Kind::SgdScored => part.is_some_and(|part| is_scored(due, part)),
         Kind::SgdLossComputed => part.is_some_and(|part| due == SgdDue::Loss(part)),
         Kind::SgdBatchDrawn => due == SgdDue::Batch,
         Kind::SgdGradientRequested => due == SgdDue::Request,

@@ -1,5 +1,6 @@
 //! Runs that lower the loss of a judge's prompt: rows, scores, losses, steps, and what is due. The rule `sgd` reads it.
 
+pub mod asked_scores;
 pub mod called;
 pub mod draws;
 pub mod due;
@@ -42,11 +43,18 @@ use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use asked_scores::ToldJudge;
+pub use asked_scores::ToldJudges;
+pub use asked_scores::ToldScore;
+
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::ExperimentRegistered,
+    Kind::JudgeRegistered,
+    Kind::JudgeRunOpened,
     Kind::LabelRecorded,
     Kind::LabelSealed,
+    Kind::ScoreMissed,
     Kind::ScoreRecorded,
     Kind::SgdBatchDrawn,
     Kind::SgdCheckpointSelected,
@@ -105,6 +113,13 @@ impl SgdStep {
         self.proposed.get(self.rejected.len())
     }
 
+    /// Rows of its batch in their order, of all rows of train.
+    pub fn batch_rows<'r>(&self, train: &'r [SgdRow]) -> Vec<&'r SgdRow> {
+        let places = self.batch.iter().flat_map(|of| &of.rows);
+        let rows = places.filter_map(|place| train.get(usize::try_from(place.value()).ok()?));
+        rows.collect()
+    }
+
     /// What a person said of a proposal.
     pub fn word(&self, attempt: u64) -> Option<&SgdPatchApproved> {
         let mut all = self.approvals.iter();
@@ -130,6 +145,9 @@ pub struct SgdRun {
     pub end: Option<SgdEnd>,
     /// The experiment.
     pub experiment: ExperimentId,
+    /// Whether a judge behind HTTP was asked about rows of test for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_test_asked: bool,
     /// Its rows, by part.
     pub rows: BTreeMap<SgdSplit, Vec<SgdRow>>,
     /// As it was opened.
@@ -162,6 +180,9 @@ pub struct SgdRuns {
     pub judged: BTreeSet<KeyId>,
     /// The newest label for calibration, by experiment.
     pub labels: BTreeMap<ExperimentId, u64>,
+    /// What judges behind HTTP said of rows that are told the prompts of runs, by experiment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<ExperimentId, ToldJudges>,
 }
 
 impl SgdRuns {
@@ -180,7 +201,8 @@ impl SgdRuns {
     /// The run whose rows of test were scored, in an experiment.
     pub fn tested_in(&self, experiment: &ExperimentId) -> Option<&SgdRun> {
         let mut all = self.by_id.values();
-        all.find(|run| run.experiment == *experiment && !run.test.is_empty())
+        let is_read = |run: &SgdRun| !run.test.is_empty() || run.is_test_asked;
+        all.find(|run| run.experiment == *experiment && is_read(run))
     }
 
     fn judged(&mut self, author: &KeyId) {
@@ -206,6 +228,7 @@ impl SgdRun {
             confirm: BTreeMap::new(),
             end: None,
             experiment,
+            is_test_asked: false,
             rows: BTreeMap::new(),
             said: said.clone(),
             seq,
@@ -423,8 +446,33 @@ impl Fold for SgdRuns {
                     self.labels.insert(experiment.clone(), seq);
                 }
             }
-            Payload::ScoreRecorded(_) | Payload::LabelSealed(_) => {
+            Payload::ScoreRecorded(said) => {
                 self.judged(&event.header.author);
+                let judge = experiment.and_then(|of| self.told.get_mut(of));
+                if let Some(of) = judge.and_then(|all| all.get_mut(&said.judge)) {
+                    of.scored(said);
+                }
+            }
+            Payload::ScoreMissed(said) => {
+                let judge = experiment.and_then(|of| self.told.get_mut(of));
+                if let Some(of) = judge.and_then(|all| all.get_mut(&said.judge)) {
+                    of.missed(said);
+                }
+            }
+            Payload::LabelSealed(_) => self.judged(&event.header.author),
+            Payload::JudgeRegistered(said) => {
+                if let Some(experiment) = experiment
+                    && asked_scores::is_told(said)
+                {
+                    let all = self.told.entry(experiment.clone()).or_default();
+                    all.entry(said.judge.clone()).or_default();
+                }
+            }
+            Payload::JudgeRunOpened(said) => {
+                let of = said.sgd.as_ref().filter(|of| of.part == SgdPart::Test);
+                if let Some(run) = of.and_then(|of| self.by_id.get_mut(&of.run)) {
+                    run.is_test_asked = true;
+                }
             }
             Payload::SgdOpened(said) => {
                 if let Some(experiment) = experiment {

@@ -40,6 +40,7 @@ use clover_num::Count;
 
 use super::SgdRun;
 use super::SgdRuns;
+use super::asked_scores;
 use super::called;
 use super::draws::beacon_of;
 use super::draws::seed_of;
@@ -172,6 +173,7 @@ fn check_opened(state: &State, event: &ProposedEvent<'_>, said: &SgdOpened) -> R
     let judges = state.fold::<Judges>().of(experiment);
     let known = judges.is_some_and(|of| of.judges.contains_key(&said.judge));
     ensure!(known, "a registered judge", said.judge.to_string());
+    asked_scores::check_opened(state, experiment, said)?;
     let beacon = beacon_of(state, experiment, event.event.header.seen);
     if state.asks(Question::SaltedRows) {
         beacon.required("a checkpoint above the newest label of the experiment")?;
@@ -275,7 +277,7 @@ fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
             run.taken(),
         ),
         SgdPart::Confirm => {
-            check_confirm(state, run, said)?;
+            check_confirm(state, run, said.prompt_digest)?;
             (
                 run.confirm.get(&said.prompt_digest).map_or(0, Vec::len),
                 run.count(SgdSplit::Confirm),
@@ -320,7 +322,7 @@ fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
 }
 
 /// Confirm is scored after the end, under prompt 0 and the checkpoint, while a gate of the run is open.
-fn check_confirm(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
+pub(super) fn check_confirm(state: &State, run: &SgdRun, prompt: Digest) -> RuleAnswer {
     let name = &run.said.run;
     let is_ended = run.end == Some(SgdEnd::Completed);
     let expected = format!("the end of {name}, completed, before confirm is scored");
@@ -328,14 +330,14 @@ fn check_confirm(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
     let chosen = run.checkpoint.as_ref();
     let chosen = chosen.required(&format!("sgd.checkpoint_selected of {name}"))?;
     let known = [run.said.prompt_digest, chosen.prompt_digest];
-    let is_known = known.contains(&said.prompt_digest);
+    let is_known = known.contains(&prompt);
     let expected = "confirm under prompt 0 or the checkpoint";
-    ensure!(is_known, expected, said.prompt_digest.to_string());
+    ensure!(is_known, expected, prompt.to_string());
     gate::check_open(state, run)
 }
 
 /// Rows of test are read in one run of an experiment.
-fn check_test(state: &State, run: &SgdRun) -> RuleAnswer {
+pub(super) fn check_test(state: &State, run: &SgdRun) -> RuleAnswer {
     let runs = state.fold::<SgdRuns>();
     if let Some(other) = runs.tested_in(&run.experiment)
         && other.said.run != run.said.run
@@ -441,6 +443,7 @@ fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     if due.is_none() && !is_confirm {
         return unmet(format!("a run that is open, as {name} is not"), "its end");
     }
+    asked_scores::check_quiet(state, run)?;
     let author = event.event.header.author;
     let is_agents = matches!(
         payload,
@@ -551,9 +554,21 @@ impl Rule for SgdRule {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let answer = match &event.event.payload {
             Payload::SgdOpened(said) => check_opened(state, event, said),
-            Payload::ScoreRecorded(said) => {
-                check_judged(state, event).and_then(|()| gate::check_agreement(state, event, said))
+            Payload::ScoreRecorded(said) => check_judged(state, event)
+                .and_then(|()| gate::check_agreement(state, event, said))
+                .and_then(|()| {
+                    let of = (&said.judge, said.call.as_ref().map(|of| of.call));
+                    let row = (&said.policy, &said.item, said.draw);
+                    let experiment = event.event.header.experiment.as_ref();
+                    asked_scores::check_row(state, experiment, of, row)
+                }),
+            Payload::ScoreMissed(said) => {
+                let of = (&said.judge, Some(said.call.call));
+                let row = (&said.policy, &said.item, said.draw);
+                let experiment = event.event.header.experiment.as_ref();
+                asked_scores::check_row(state, experiment, of, row)
             }
+            Payload::JudgeRunOpened(said) => asked_scores::check_asked(state, event, said),
             Payload::LabelRecorded(_) | Payload::LabelSealed(_) => check_judged(state, event),
             Payload::PromotionIssued(said) => check_promotion(state, said),
             payload if run_of(payload).is_some() => check_in_run(state, event),

@@ -181,6 +181,7 @@ impl Assignment {
             port,
             prompt: prompt.as_deref().map(prompts::reference),
             prompt_hash: Digest::sha256(spec.prompt.as_bytes()),
+            repeat: None,
             scale: spec.scale,
             tool_snapshot: Digest::sha256(known.as_deref().unwrap_or_default()),
         };
@@ -194,6 +195,34 @@ impl Assignment {
             prompt,
             children: children.clamp(1, CHILDREN_MAX),
         }
+    }
+
+    /// Rows for a judge behind HTTP that is told the prompt of a run, for the `repeat`th time, from 0. It is `root` but for that.
+    /// `None` where its name is none.
+    pub fn told(
+        experiment: ExperimentId,
+        (root, plan): (&JudgeRegistered, JudgePlan),
+        (prompt, repeat): (&str, u64),
+        pepper: [u8; 32],
+        rows: Vec<ImportRow>,
+    ) -> Option<Self> {
+        let hash = Digest::sha256(prompt.as_bytes());
+        let registration = root.asked_again(prompts::reference(prompt), hash, repeat)?;
+        Some(Self {
+            frame: Frame::new(registration.clone(), ProbeEvidence::default(), pepper),
+            experiment,
+            plan: Some(plan.of_judge(&registration)),
+            registration,
+            rows,
+            known: None,
+            prompt: Some(prompt.to_owned()),
+            children: 1,
+        })
+    }
+
+    /// How it is asked behind HTTP.
+    pub fn plan(&self) -> Option<&JudgePlan> {
+        self.plan.as_ref()
     }
 
     /// The same assignment for a judge that is registered already. What it is told stands in its registration, and need not be
@@ -265,7 +294,7 @@ impl Assignment {
     }
 
     /// Registers the judge.
-    pub(super) fn register(
+    pub(crate) fn register(
         &self,
         ledger: &mut Ledger,
         scorer: &Signer,

@@ -16,6 +16,7 @@ use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::JudgeRunResumed;
 use clover_event::payload::model_runs::RunEnd;
+use clover_event::payload::model_runs::SgdAsked;
 use clover_ground::ambient;
 use clover_ground::ambient::AmbientError;
 use clover_ground::ambient::FileLock;
@@ -70,6 +71,8 @@ pub struct AskTerms<'a> {
     pub cap: Option<Count>,
     /// The plan of the judge.
     pub plan: JudgePlan,
+    /// The run of a prompt that it scores rows for; none where it scores for none.
+    pub sgd: Option<SgdAsked>,
     /// How requests are written and answers are read.
     pub wire: &'a dyn WireForm,
 }
@@ -431,6 +434,7 @@ fn opened(
             judge: recorder.judge.clone(),
             prices: tariff.map(|of| of.prices.clone()),
             run: run.clone(),
+            sgd: terms.asks.sgd.clone(),
         };
         let mut command = recorder.command(said);
         command.refs = vec![recorder.registered];

@@ -279,6 +279,7 @@ impl Rereader<'_> {
         if plan.digest() != asked.plan_digest {
             return Err("the plan of its judge has another digest".to_owned());
         }
+        let plan = plan.of_judge(said);
         let told = said.prompt.as_ref();
         let told = told.map(|blob| registration::kept_prompt(self.ledger, said, blob));
         let told = told.transpose().map_err(|error| error.to_string())?;

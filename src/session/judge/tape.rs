@@ -84,6 +84,7 @@ impl RunBasis {
         let bytes = History::blob(ledger, &asked.plan.blake3)?;
         let bytes = bytes.ok_or_else(|| damaged("its blob is not here"))?;
         let plan = plan_file::read(&bytes).map_err(|error| damaged(&error.to_string()))?;
+        let plan = plan.of_judge(&standing);
         let told = match &standing.prompt {
             None => String::new(),
             Some(blob) => registration::kept_prompt(ledger, &standing, blob)?,

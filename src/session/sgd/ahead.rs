@@ -22,12 +22,13 @@ pub struct SgdAhead {
     pub cost: Option<SgdAgentCost>,
 }
 
-/// What is left of a run: nothing of a part that is scored, no step once its checkpoint is chosen, and nothing once it ended.
-/// A run that looks for its end takes the further steps that its constants allow.
-///
-/// # Errors
-/// What prices and accounts lack.
-pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
+/// Scores that the judge of a run is asked for yet, at most.
+pub(super) fn judge_asks(run: &SgdRun) -> u64 {
+    left_of(run).1
+}
+
+/// Steps and scores that are left of a run, at most.
+fn left_of(run: &SgdRun) -> (u64, u64) {
     let terms = &run.said.terms;
     let is_over = run.end.is_some();
     let left = run.last_step().saturating_sub(run.taken());
@@ -45,6 +46,17 @@ pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
         2 * rows(SgdSplit::Test),
     );
     let each = terms.batch.value() + rows(SgdSplit::Val);
+    let asks = (first + steps * each + test) * terms.repeats.value();
+    (steps, asks)
+}
+
+/// What is left of a run: nothing of a part that is scored, no step once its checkpoint is chosen, and nothing once it ended.
+/// A run that looks for its end takes the further steps that its constants allow.
+///
+/// # Errors
+/// What prices and accounts lack.
+pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
+    let (steps, asks) = left_of(run);
     let asked = run.said.asked.as_ref();
     let agent_asks = asked.map_or(0, |_| steps * open::STEP_ASKS);
     let mut cost = open::agent_cost(ledger, asked, agent_asks)?;
@@ -55,7 +67,7 @@ pub fn ahead(ledger: &Ledger, run: &SgdRun) -> Result<SgdAhead, SessionError> {
     }
     Ok(SgdAhead {
         steps,
-        asks: (first + steps * each + test) * terms.repeats.value(),
+        asks,
         agent_asks,
         cost,
     })

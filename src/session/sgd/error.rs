@@ -17,6 +17,14 @@ pub enum SgdError {
     /// Whoever writes gradients and patches gave none.
     #[error("the agents: {0}")]
     Agents(String),
+    /// What the run may cost is spent.
+    #[error(
+        "run {0}: its scores reached what account or cap have left; what was answered is on record"
+    )]
+    Capped(RunId),
+    /// Somebody asked to stop while its judge was asked.
+    #[error("run {0} was interrupted; what was answered is on record")]
+    Cut(RunId),
     /// What the record gives is none.
     #[error("expected {}, found {}", .0.expected, .0.found)]
     Course(Box<Unmet>),
@@ -60,6 +68,9 @@ pub enum SgdError {
     /// A name is so long that nothing can be named after it.
     #[error("run {0}: its name is too long for an experiment that is named after it")]
     LongName(RunId),
+    /// Nothing sends to the endpoint of its judge.
+    #[error("run {0}: its judge is behind HTTP, and nothing here sends to it")]
+    NoDesk(RunId),
     /// No judge of a name is registered.
     #[error("no judge {judge} is registered in {experiment}")]
     NoJudge {
@@ -113,6 +124,19 @@ pub enum SgdError {
     /// A constant is none that a run may have.
     #[error("expected {}, found {}", .0.expected, .0.found)]
     Terms(Box<Unmet>),
+    /// The endpoint of the judge gave no answer that ends its asks.
+    #[error("judge {judge}: {left} asks came to nothing{}; the same command asks again", why_of(.why.as_deref()))]
+    Unanswered {
+        /// The judge.
+        judge: JudgeId,
+        /// Asks that came to nothing yet.
+        left: u64,
+        /// What the endpoint said last.
+        why: Option<String>,
+    },
+    /// The run does not say who pays for scores.
+    #[error("run {0}: it does not say who pays for scores of a judge behind HTTP")]
+    Unpaid(RunId),
     /// The plan of a run's gate can never promote its checkpoint.
     #[error(
         "gate {gate}: its plan can never promote, and confirm was not scored. {fields}: expected {}, found {}",
@@ -129,6 +153,10 @@ pub enum SgdError {
     /// A run is opened under the name of another.
     #[error("a run {0} was opened before")]
     Taken(RunId),
+}
+
+fn why_of(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!(", and the endpoint says: {why}"))
 }
 
 impl From<Unmet> for SgdError {

@@ -5,9 +5,11 @@ pub mod ahead;
 pub mod asked;
 pub mod error;
 pub mod history;
+pub mod leaks;
 pub mod open;
 pub mod promote;
 pub mod running;
+pub mod scoring;
 pub mod test;
 
 use std::collections::BTreeMap;
@@ -36,6 +38,7 @@ use crate::ports::Ports;
 use crate::ports::Seat;
 
 pub use error::SgdError;
+pub use scoring::JudgeDesk;
 
 /// One run on the table.
 pub struct SgdBench {
@@ -45,6 +48,8 @@ pub struct SgdBench {
     pub ledger: Ledger,
     /// The run.
     pub id: RunId,
+    /// What sends to the endpoint of its judge; none for every other judge.
+    pub judge: Option<JudgeDesk>,
     texts: Option<BTreeMap<Draw, ImportRow>>,
 }
 
@@ -88,6 +93,7 @@ impl SgdBench {
             home,
             ledger,
             id,
+            judge: None,
             texts: None,
         })
     }

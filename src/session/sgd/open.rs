@@ -9,6 +9,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::Role;
+use clover_event::payload::endpoint::Dialect;
 use clover_event::payload::model_calls::AskedModel;
 use clover_event::payload::scoring::Decoding;
 use clover_event::payload::scoring::JudgePort;
@@ -18,6 +19,7 @@ use clover_event::payload::sgd::SgdAgents;
 use clover_event::payload::sgd::SgdDocument;
 use clover_event::payload::sgd::SgdOpened;
 use clover_event::payload::sgd::SgdRow;
+use clover_event::payload::sgd::SgdScoring;
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd::SgdSplits;
 use clover_event::payload::sgd::SgdTerms;
@@ -27,6 +29,7 @@ use clover_ground::sign::KeyId;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::budgets::Budgets;
@@ -41,6 +44,8 @@ use clover_prompt::JudgePrompt;
 use clover_prompt::Lexicon;
 use clover_rubric::evidence;
 use clover_rubric::extract;
+use clover_workflow::ask::WireForm;
+use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::judge::simulated;
 use clover_workflow::sgd::ask::FORM;
@@ -51,11 +56,19 @@ use crate::append;
 use crate::asking;
 use crate::asking::ModelTerms;
 use crate::error::SessionError;
+use crate::home::Home;
+use crate::judge::Assignment;
+use crate::judge::JudgingError;
+use crate::judge::assignment::JudgeSpec;
+use crate::judge::assignment::Model;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Seat;
 use crate::sgd::SgdError;
+use crate::sgd::scoring;
+use crate::sgd::scoring::AskedScoring;
 use crate::tariff;
+use crate::tariff::TariffTerms;
 
 /// What a run is to be.
 #[derive(Clone, Debug)]
@@ -68,6 +81,10 @@ pub struct SgdRequest {
     pub judge: JudgeId,
     /// Whether the judge is a simulated one, and then whether it is the null form.
     pub simulated: Option<bool>,
+    /// The plan of a judge behind HTTP that is not registered yet.
+    pub judge_plan: Option<JudgePlan>,
+    /// Who pays for scores of a judge behind HTTP.
+    pub scoring: SgdScoring,
     /// Prompt 0.
     pub prompt: JudgePrompt,
     /// Who writes gradients and patches.
@@ -183,6 +200,83 @@ fn asked(ledger: &Ledger, request: &SgdRequest) -> Result<Option<AskedModel>, Se
     Ok(Some(asks.asked(tariff.as_ref(), FORM)))
 }
 
+/// A judge behind HTTP that is not registered yet, as its plan has it.
+fn assigned(request: &SgdRequest) -> Option<Assignment> {
+    let spec = JudgeSpec {
+        judge: request.judge.clone(),
+        model: Model::Endpoint(request.judge_plan.clone()?),
+        prompt: String::new(),
+        known: None,
+        scale: None,
+    };
+    let experiment = request.experiment.clone();
+    Some(Assignment::new(experiment, spec, [0; 32], Vec::new(), 1))
+}
+
+/// The judge of a request behind HTTP, registered or as its plan has it.
+pub(super) fn asked_judge(ledger: &Ledger, request: &SgdRequest) -> Option<JudgeRegistered> {
+    let judges = ledger.state().fold::<Judges>().of(&request.experiment);
+    let judge = judges.and_then(|of| of.judges.get(&request.judge));
+    let judge = judge.map(|judge| judge.said.clone());
+    let judge = judge.or_else(|| Some(assigned(request)?.registration));
+    judge.filter(|judge| judge.port == JudgePort::Endpoint)
+}
+
+/// What every score of a plan costs at most; `None` where its judge is not behind HTTP, or is free.
+///
+/// # Errors
+/// As [`AskedScoring::cost`].
+pub fn judge_cost(
+    (home, ledger): (&Home, &Ledger),
+    (request, plan): (&SgdRequest, &SgdPlan),
+    wire_of: &dyn Fn(Dialect) -> &'static dyn WireForm,
+) -> Result<Option<SgdAgentCost>, SessionError> {
+    let judge = asked_judge(ledger, request);
+    let Some((judge, scoring)) = judge.zip(plan.opened.scoring.as_ref()) else {
+        return Ok(None);
+    };
+    let asked = match &request.judge_plan {
+        Some(asked) => asked.clone(),
+        None => scoring::plan_of(ledger, &judge)?,
+    };
+    let Some(wire) = scoring::wire_at(ledger, &asked).map(wire_of) else {
+        return Ok(None);
+    };
+    let of = AskedScoring {
+        experiment: &request.experiment,
+        plan: &asked,
+        scoring,
+        wire,
+    };
+    let prompt = request.prompt.render();
+    of.cost((home, ledger), (&prompt, plan.asks(), 0))
+}
+
+/// Who pays for scores; none where the judge is not behind HTTP.
+fn paid_by(ledger: &Ledger, request: &SgdRequest) -> Result<Option<SgdScoring>, SessionError> {
+    let Some(judge) = asked_judge(ledger, request) else {
+        return Ok(None);
+    };
+    if !ledger.state().asks(Question::AskedScores) {
+        return Err(JudgingError::Unruled(Question::AskedScores.since()).into());
+    }
+    let asked = judge.asked.as_ref();
+    let Some(asked) = asked else {
+        return Ok(None);
+    };
+    let of = TariffTerms {
+        endpoint: &asked.endpoint,
+        pin: asked.pin.as_str(),
+        account: request.scoring.account.as_ref(),
+        opened: None,
+    };
+    let tariff = tariff::of(ledger, of)?;
+    Ok(Some(SgdScoring {
+        account: tariff.as_ref().map(|of| of.account.clone()),
+        cap_usd_micro: request.scoring.cap_usd_micro.filter(|_| tariff.is_some()),
+    }))
+}
+
 /// A run as it would be opened by an agents' key. Where the experiment had a run, it has the rows of the first.
 ///
 /// # Errors
@@ -244,6 +338,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         prompt,
         prompt_digest: request.prompt.digest(),
         run: request.run.clone(),
+        scoring: paid_by(ledger, request)?,
         seed,
         splits: SgdSplits {
             confirm: root(SgdSplit::Confirm),
@@ -281,6 +376,7 @@ fn registered(request: &SgdRequest, is_null: bool) -> JudgeRegistered {
         port: JudgePort::Builtin,
         prompt: None,
         prompt_hash: Digest::sha256(b""),
+        repeat: None,
         scale: None,
         tool_snapshot: Digest::sha256(b""),
     }
@@ -310,6 +406,12 @@ pub fn open(
     let known = judges.is_some_and(|of| of.judges.contains_key(&request.judge));
     match (known, request.simulated) {
         (true, _) => {}
+        (false, _) if request.judge_plan.is_some() => {
+            let signer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::JudgeRegistered))?;
+            if let Some(assignment) = assigned(request) {
+                assignment.register(ledger, &signer)?;
+            }
+        }
         (false, Some(is_null)) => {
             let said = registered(request, is_null);
             say(ports, ledger, experiment, said.into())?;

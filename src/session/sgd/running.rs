@@ -26,6 +26,7 @@ use clover_prompt::JudgePrompt;
 use clover_workflow::judge::simulated;
 use clover_workflow::sgd::agents::Agents;
 use clover_workflow::sgd::agents::Aggregate;
+use clover_workflow::sgd::asked as scored;
 use clover_workflow::sgd::course;
 use clover_workflow::sgd::course::SgdCourse;
 use clover_workflow::sgd::forward::Forward;
@@ -48,6 +49,7 @@ use crate::sgd::SgdBench;
 use crate::sgd::SgdError;
 use crate::sgd::asked;
 use crate::sgd::count;
+use crate::sgd::scoring;
 
 /// Rows of a program's judge between two entries: so many answers are lost at most where a run is killed.
 const ASKED_ROWS: usize = 16;
@@ -85,6 +87,8 @@ pub struct SgdRunning<'b> {
     judge: JudgeRegistered,
     forward: Option<Box<dyn Forward>>,
     pub(super) is_agreed: bool,
+    /// Whether somebody agreed to what scores may cost.
+    pub(super) is_scoring_agreed: bool,
     leak: Option<ProtectedTexts>,
 }
 
@@ -113,6 +117,7 @@ impl<'b> SgdRunning<'b> {
             judge,
             forward: None,
             is_agreed: false,
+            is_scoring_agreed: false,
             leak: None,
         })
     }
@@ -149,7 +154,12 @@ impl<'b> SgdRunning<'b> {
         ports.heed(true)?;
         let went = self.went(ports, answering, until);
         ports.heed(false)?;
-        went
+        match went {
+            Err(SessionError::Sgd(error)) if matches!(*error, SgdError::Cut(_)) => {
+                Ok(SgdPause::Cut)
+            }
+            went => went,
+        }
     }
 
     fn went(
@@ -455,11 +465,11 @@ impl<'b> SgdRunning<'b> {
         prompt: &JudgePrompt,
     ) -> Result<(), SessionError> {
         let run = self.bench.run()?;
-        let step = if part == SgdPart::Base {
-            0
-        } else {
-            run.taken()
-        };
+        if let Some(judge) = scored::judge_of(self.bench.ledger.state(), run) {
+            let judge = judge.clone();
+            return self.asked_about(ports, &judge, (part, prompt));
+        }
+        let step = course::step_of(run, part);
         let (first, rows) = course::unscored(run, part, prompt.digest());
         let most = if self.is_simulated() {
             SGD_ROWS_MAX
@@ -487,6 +497,7 @@ impl<'b> SgdRunning<'b> {
         }
         let said = SgdScored {
             first: count(first),
+            missed: Vec::new(),
             part,
             prompt_digest: prompt.digest(),
             run: self.bench.id.clone(),
@@ -537,6 +548,7 @@ pub fn waiting(run: &SgdRun) -> Option<&SgdPatchProposed> {
 /// # Errors
 /// [`SgdError::Ended`]; no key; what the ledger says.
 pub fn stop(bench: &mut SgdBench, ports: &mut dyn Ports) -> Result<(), SessionError> {
+    scoring::ended(bench, ports)?;
     asked::freed(bench, ports)?;
     ended(bench, ports, SgdEnd::Person)
 }

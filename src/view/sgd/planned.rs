@@ -31,6 +31,10 @@ pub struct SgdPlanned {
     pub account_left_usd_micro: Option<u64>,
     /// Scores that the judge is asked for at most.
     pub asks_max: u64,
+    /// What these scores cost at most, in millionths of a dollar, each as that of the longest row; `null` where they are free.
+    pub scores_cost_max_usd_micro: Option<u64>,
+    /// What is left in the account that pays scores, in millionths of a dollar; `null` where they are free.
+    pub scores_left_usd_micro: Option<u64>,
     /// The experiment.
     pub experiment: ExperimentId,
     /// The judge.
@@ -49,7 +53,8 @@ pub struct SgdPlanned {
 pub fn planned(
     state: &State,
     plan: &SgdPlan,
-    (experiment, cost): (&ExperimentId, Option<&SgdAgentCost>),
+    experiment: &ExperimentId,
+    (cost, scores): (Option<&SgdAgentCost>, Option<&SgdAgentCost>),
 ) -> View {
     let said = &plan.opened;
     let facts = SgdPlanned {
@@ -57,6 +62,8 @@ pub fn planned(
         agent_cost_max_usd_micro: cost.map(|of| of.most),
         account_left_usd_micro: cost.map(|of| of.left),
         asks_max: plan.asks(),
+        scores_cost_max_usd_micro: scores.map(|of| of.most),
+        scores_left_usd_micro: scores.map(|of| of.left),
         experiment: experiment.clone(),
         judge: said.judge.clone(),
         prompt_digest: said.prompt_digest,
@@ -73,9 +80,10 @@ pub fn planned(
         ("steps", format!("at most {}", facts.steps_max)),
         ("scores", format!("at most {}", facts.asks_max)),
     ]);
+    scores_paid(&mut view, scores);
     paid(&mut view, facts.agent_asks_max, cost);
     view.sentence("Nothing is on record yet.");
-    has_room(&mut view, cost);
+    has_room(&mut view, cost, scores);
     if let Some(other) = other_reader(state, (experiment, &facts.run)) {
         spent(&mut view, experiment, other);
     }
@@ -98,8 +106,17 @@ fn paid(view: &mut View, asks: u64, cost: Option<&SgdAgentCost>) {
     view.pairs([("asks of the model", asks), ("cost", money)]);
 }
 
-fn has_room(view: &mut View, cost: Option<&SgdAgentCost>) {
-    if cost.is_some_and(|of| !of.fits()) {
+/// What scores of a judge behind HTTP cost; nothing where they are free.
+fn scores_paid(view: &mut View, scores: Option<&SgdAgentCost>) {
+    if let Some(of) = scores {
+        let (most, left) = (dollars(of.most), dollars(of.left));
+        let money = format!("at most {most}, of {left} in the account");
+        view.pairs([("cost of scores", money)]);
+    }
+}
+
+fn has_room(view: &mut View, cost: Option<&SgdAgentCost>, scores: Option<&SgdAgentCost>) {
+    if [cost, scores].into_iter().flatten().any(|of| !of.fits()) {
         view.sentence(
             "The most that it may cost is more than there is room for: then the run waits with exit 11, and goes on once there is more.",
         );
@@ -118,6 +135,10 @@ pub struct SgdRemainder {
     pub account_left_usd_micro: Option<u64>,
     /// Scores that the judge is asked for at most, those of test among them.
     pub asks_max: u64,
+    /// What these scores cost at most, in millionths of a dollar, each as that of the longest row; `null` where they are free.
+    pub scores_cost_max_usd_micro: Option<u64>,
+    /// What is left in the account that pays scores, in millionths of a dollar; `null` where they are free.
+    pub scores_left_usd_micro: Option<u64>,
     /// The run.
     pub run: RunId,
     /// Most steps.
@@ -127,13 +148,15 @@ pub struct SgdRemainder {
 }
 
 /// What an open run may still ask and pay.
-pub fn ahead(run: &SgdRun, ahead: &SgdAhead) -> View {
+pub fn ahead(run: &SgdRun, ahead: &SgdAhead, scores: Option<&SgdAgentCost>) -> View {
     let cost = ahead.cost.as_ref();
     let facts = SgdRemainder {
         agent_asks_max: ahead.agent_asks,
         agent_cost_max_usd_micro: cost.map(|of| of.most),
         account_left_usd_micro: cost.map(|of| of.left),
         asks_max: ahead.asks,
+        scores_cost_max_usd_micro: scores.map(|of| of.most),
+        scores_left_usd_micro: scores.map(|of| of.left),
         run: run.said.run.clone(),
         steps_left: ahead.steps,
         steps_taken: run.taken(),
@@ -145,8 +168,9 @@ pub fn ahead(run: &SgdRun, ahead: &SgdAhead) -> View {
         ("steps left", format!("at most {}", facts.steps_left)),
         ("scores", format!("at most {}", facts.asks_max)),
     ]);
+    scores_paid(&mut view, scores);
     paid(&mut view, facts.agent_asks_max, cost);
     view.sentence("Nothing was asked, and nothing is on record of it.");
-    has_room(&mut view, cost);
+    has_room(&mut view, cost, scores);
     view
 }

@@ -9,12 +9,14 @@ use clover_event::id::EndpointId;
 use clover_event::id::JudgeId;
 use clover_event::payload::model_runs::LevelMass;
 use clover_event::payload::model_runs::MASSES_MAX;
+use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_num::mass::LOGPROB_LEAST;
+use clover_projection::sgd::asked_scores::is_told;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -33,6 +35,8 @@ use crate::ask::reading::ReplyReading;
 const PLAN_LABEL: &str = "clover/judge-plan/v1";
 /// The series of first scores.
 const SERIES: &str = "score";
+/// The series of scores under the prompts of runs.
+const TOLD_SERIES: &str = "descend";
 /// Version of the form of answers.
 const FORM: &str = "answer/1";
 /// Most characters of both texts of a row.
@@ -88,6 +92,9 @@ pub struct JudgePlan {
     pub model: String,
     /// The model that has to answer.
     pub pin: String,
+    /// The repeat, from 0, that a judge stands for which is told the prompt of a run; none for every other judge. It is registered,
+    /// and stands in no plan.
+    pub repeat: Option<u64>,
     /// Whether each ask has a seed of its own, which follows from it.
     pub seeded: bool,
     /// The temperature in millionths; none for the model's own.
@@ -232,7 +239,9 @@ impl JudgePlan {
             temperature_micro: self.temperature_micro,
         };
         let to = (self.endpoint.clone(), self.model.clone());
-        let mut ask = ModelAsk::new(to, (said, format), decoding, SERIES.to_owned());
+        let series = self.repeat.map_or(SERIES, |_| TOLD_SERIES);
+        let mut ask = ModelAsk::new(to, (said, format), decoding, series.to_owned());
+        ask.repeat = self.repeat.unwrap_or_default();
         ask.pin = Some(self.pin.clone());
         if self.seeded {
             ask.decoding.seed = Some(ask.derived_seed());
@@ -257,6 +266,16 @@ impl JudgePlan {
              \"score\", one of {levels}, where {} is the worst.",
             self.levels.first().copied().unwrap_or_default()
         )
+    }
+
+    /// This plan, as a registered judge is asked by it.
+    #[must_use]
+    pub fn of_judge(self, said: &JudgeRegistered) -> Self {
+        let repeat = said.repeat.map_or(0, Count::value);
+        Self {
+            repeat: is_told(said).then_some(repeat),
+            ..self
+        }
     }
 
     /// How many levels its answers weigh; `None` where the level that was said is the score.
@@ -416,6 +435,15 @@ impl<'a> FencedRow<'a> {
     }
 }
 
+/// What a judge is told, read back from the instructions of its ask; `None` where they are no judge's.
+pub fn told_of(instructions: &str) -> Option<&str> {
+    let (told, _) = instructions.rsplit_once("\n\nThe line that begins with ITEM ")?;
+    Some(
+        told.split_once("by these instructions:\n")
+            .map_or("", |(_, told)| told),
+    )
+}
+
 /// A row as it stands in an ask, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencedTexts {
@@ -437,7 +465,12 @@ impl FencedTexts {
     /// Reads the row of an ask; `None` where it has none between two lines of one fence.
     pub fn of(ask: &ModelAsk) -> Option<Self> {
         let said = ask.messages.iter().find(|of| of.role == Speaker::User)?;
-        let (fence, rest) = said.text.strip_prefix("ITEM ")?.split_once('\n')?;
+        Self::read(&said.text)
+    }
+
+    /// Reads the row of the text of an ask; `None` as [`Self::of`].
+    pub fn read(text: &str) -> Option<Self> {
+        let (fence, rest) = text.strip_prefix("ITEM ")?.split_once('\n')?;
         let members = rest.strip_suffix(&format!("\nEND {fence}"))?;
         let is_fence =
             fence.len() == FENCE_DIGITS && fence.bytes().all(|of| of.is_ascii_hexdigit());
@@ -510,6 +543,7 @@ mod tests {
             max_output_tokens: 600,
             model: "m-1".to_owned(),
             pin: "m-1-2026-01-15".to_owned(),
+            repeat: None,
             seeded: true,
             temperature_micro: Some(0),
         }

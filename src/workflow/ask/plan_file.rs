@@ -87,6 +87,7 @@ pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
         max_output_tokens: file.decoding.max_output_tokens.unwrap_or(OUTPUT_USUAL),
         pin: file.pin.unwrap_or_else(|| file.model.clone()),
         model: file.model,
+        repeat: None,
         seeded: file.decoding.seed.as_deref() == Some("derived"),
         temperature_micro: file.decoding.temperature_micro,
     };

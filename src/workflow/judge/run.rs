@@ -325,6 +325,7 @@ mod tests {
             prompt: None,
             port: JudgePort::Builtin,
             prompt_hash: Digest::sha256(b""),
+            repeat: None,
             scale: None,
             tool_snapshot: Digest::sha256(b""),
         };

@@ -104,37 +104,20 @@ pub fn gradient(text: &str) -> Result<SgdDocument, Unmet> {
     json.ok_or_else(|| unmet("a gradient of at most 32768 bytes", "a longer one"))
 }
 
-/// Rows of a part that have no scores yet, with the place of the first.
-pub fn unscored(run: &SgdRun, part: SgdPart, prompt: Digest) -> (usize, Vec<&SgdRow>) {
-    let step = run.going();
-    let (from, all): (usize, Vec<&SgdRow>) = match part {
-        SgdPart::Base => (run.base.len(), run.rows(SgdSplit::Train).iter().collect()),
-        SgdPart::Batch => (
-            step.map_or(0, |of| of.scores.len()),
-            step.map_or_else(Vec::new, |of| batch_rows(run, of)),
-        ),
-        SgdPart::Val => (
-            step.map_or(run.best_scores.len(), |of| of.val_scores.len()),
-            run.rows(SgdSplit::Val).iter().collect(),
-        ),
-        SgdPart::Confirm => (
-            run.confirm.get(&prompt).map_or(0, Vec::len),
-            run.rows(SgdSplit::Confirm).iter().collect(),
-        ),
-        SgdPart::Test => (
-            run.test.get(&prompt).map_or(0, Vec::len),
-            run.rows(SgdSplit::Test).iter().collect(),
-        ),
-    };
-    (from, all.into_iter().skip(from).collect())
+pub use clover_projection::sgd::asked_scores::unscored;
+
+/// The step that scores of a part are said of.
+pub fn step_of(run: &SgdRun, part: SgdPart) -> u64 {
+    if part == SgdPart::Base {
+        0
+    } else {
+        run.taken()
+    }
 }
 
 /// Rows of the batch of a step, in its order.
 fn batch_rows<'r>(run: &'r SgdRun, step: &SgdStep) -> Vec<&'r SgdRow> {
-    let places = step.batch.iter().flat_map(|of| &of.rows);
-    let train = run.rows(SgdSplit::Train);
-    let rows = places.filter_map(|place| train.get(usize::try_from(place.value()).ok()?));
-    rows.collect()
+    step.batch_rows(run.rows(SgdSplit::Train))
 }
 
 impl<'r> SgdCourse<'r> {

@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod ask;
+pub mod asked;
 pub mod course;
 pub mod forward;
 pub mod leak;

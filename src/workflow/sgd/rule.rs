@@ -30,6 +30,7 @@ use clover_prompt::PatchRule;
 
 use crate::recompute::Recomputation;
 use crate::recompute::compare;
+use crate::sgd::asked;
 use crate::sgd::course::SgdCourse;
 use crate::sgd::course::patch_terms;
 use crate::sgd::verdict::PatchVerdict;
@@ -96,7 +97,12 @@ fn check_schedule(terms: &SgdTerms) -> RuleAnswer {
 }
 
 /// Val is scored under what the valid proposal results in.
-fn check_scored(course: &SgdCourse<'_>, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
+fn check_scored(
+    state: &State,
+    (course, run): (&SgdCourse<'_>, &SgdRun),
+    said: &SgdScored,
+) -> RuleAnswer {
+    asked::check_scored(state, (course, run), said)?;
     if said.part != SgdPart::Val || run.going().is_none() {
         return Ok(());
     }
@@ -206,7 +212,7 @@ fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
             check_followed(&course)?;
             same(payload, course.batch()?)
         }
-        Payload::SgdScored(said) => check_scored(&course, run, said),
+        Payload::SgdScored(said) => check_scored(state, (&course, run), said),
         Payload::SgdLossComputed(said) => same(payload, course.loss_computed(said.part)?),
         Payload::SgdGradientRequested(said) => {
             let mut again = course.requested()?;
@@ -242,6 +248,7 @@ impl Rule for SgdRecomputation {
         let answer = match &event.event.payload {
             Payload::SgdOpened(said) => check_opened(said),
             Payload::PromotionIssued(said) => check_text(state, said),
+            Payload::JudgeRunOpened(said) => asked::check_told(state, event.event, said),
             payload if run_of(payload).is_some() => check(state, event),
             _ => return,
         };

@@ -491,6 +491,7 @@ fn judge_rule() {
             prompt: None,
             port: JudgePort::Builtin,
             prompt_hash: Digest::sha256(b""),
+            repeat: None,
             scale: None,
             tool_snapshot: Digest::sha256(b""),
         }

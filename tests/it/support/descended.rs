@@ -216,6 +216,7 @@ fn scored(run: &SgdRun, part: SgdPart, prompt: Digest) -> Payload {
     };
     SgdScored {
         first: count(first as u64),
+        missed: Vec::new(),
         part,
         prompt_digest: prompt,
         run: run.said.run.clone(),
@@ -242,7 +243,7 @@ pub fn next(ledger: &Ledger, (of, run): (&ExperimentId, &str)) -> Option<Payload
         SgdDue::Rows(split) => {
             let through = (of, run.said.through_seq.value());
             let all = rows::labelled(ledger, through, run.said.terms.target).unwrap();
-            let parts = rows::parts(all, parts_seed(state, of, None).unwrap());
+            let parts = rows::parts(all, parts_seed(state, of, run.said.beacon).unwrap());
             SgdRowsListed {
                 first: count(0),
                 rows: parts[&split].clone(),

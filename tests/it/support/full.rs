@@ -364,6 +364,7 @@ fn scoring(test: &mut TestLedger) {
         prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
+        repeat: None,
         scale: None,
         tool_snapshot: Digest::sha256(&blobs[2]),
     };
@@ -467,6 +468,7 @@ fn run(test: &mut TestLedger) {
         prompt: None,
         port: JudgePort::Endpoint,
         prompt_hash: Digest::sha256(b""),
+        repeat: None,
         scale: None,
         tool_snapshot: Digest::sha256(b""),
     };
@@ -480,6 +482,7 @@ fn run(test: &mut TestLedger) {
         judge: "live-1".parse().unwrap(),
         prices: Some("2026-11".parse().unwrap()),
         run: name.clone(),
+        sgd: None,
     };
     let resumed = runs::JudgeRunResumed {
         epoch: count(1),

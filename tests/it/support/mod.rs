@@ -54,6 +54,7 @@ pub mod tampered_retold;
 pub mod tampered_rows;
 pub mod tampered_runs;
 pub mod tampered_scales;
+pub mod tampered_scored;
 pub mod tampered_seen;
 pub mod tampered_sequences;
 pub mod tampered_stopped;

@@ -193,7 +193,7 @@ const CASES: &[Case] = &[
 ];
 
 /// Who says what of a run.
-fn author(payload: &Payload) -> u8 {
+pub(super) fn author(payload: &Payload) -> u8 {
     if descended::is_theirs(payload) {
         return RUNNER;
     }
@@ -222,6 +222,11 @@ pub(super) fn told(teller: &mut Teller, (run, steps): (&str, u64), is_whole: boo
 }
 
 pub(super) fn begun(rulebook: u32) -> Teller {
+    begun_with(rulebook, |_| descended::before().remove(0))
+}
+
+/// The same with another judge, and what stands before it.
+pub(super) fn begun_with(rulebook: u32, judge: impl FnOnce(&mut Teller) -> Payload) -> Teller {
     let mut teller = Teller::begin_under(rulebook);
     // Before the keys: the seed of everything that is drawn hangs on it.
     teller.say_in(ADA, "registered", planned::experiment_registered());
@@ -235,7 +240,8 @@ pub(super) fn begun(rulebook: u32) -> Teller {
     ] {
         teller.say(ADA, name, key_added(&signer(who), holder, true, &[role]));
     }
-    for payload in descended::before() {
+    let judge = judge(&mut teller);
+    for payload in std::iter::once(judge).chain(descended::before().into_iter().skip(1)) {
         teller.say_in(author(&payload), payload.kind().as_str(), payload);
     }
     teller

@@ -224,6 +224,7 @@ fn scoring(teller: &mut Teller) {
         prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
+        repeat: None,
         scale: None,
         tool_snapshot: Digest::sha256(known),
     };
