@@ -52,8 +52,8 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 33,
-    newest_since: 33,
+    version: 34,
+    newest_since: 34,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
