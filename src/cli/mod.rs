@@ -68,6 +68,7 @@ mod judge;
 mod judge_ask;
 mod judge_compare;
 mod judge_drift;
+mod judge_noise;
 mod judge_refusals;
 mod judge_rows;
 mod key;

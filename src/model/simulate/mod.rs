@@ -3,6 +3,7 @@
 
 mod answer;
 mod cassette;
+mod judged;
 mod script;
 mod serve;
 
@@ -18,6 +19,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 pub use cassette::Tape;
+pub use judged::SimulatedJudge;
 pub use script::Script;
 pub use script::ScriptError;
 
@@ -31,6 +33,8 @@ pub struct DoubleOptions {
     pub listen: Option<SocketAddr>,
     /// The seed of its answers.
     pub seed: u64,
+    /// How it judges; without it each request has a level of its own.
+    pub judge: Option<SimulatedJudge>,
     /// Faults.
     pub script: Script,
     /// A cassette that it answers from, and from nothing else; it answers by its seed without one.
