@@ -31,6 +31,7 @@ use crate::model::simulate::Double;
 use crate::model::simulate::DoubleOptions;
 use crate::model::simulate::Script;
 use crate::model::simulate::SimulatedJudge;
+use crate::num::Micro;
 use crate::projection::endpoints::Endpoints;
 use crate::view::View;
 use crate::view::endpoint as views;

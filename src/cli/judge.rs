@@ -59,7 +59,7 @@ pub(super) enum Verb {
         mut_arg("dry_run", |arg| arg.hide(true)),
         after_help = "Example:\n  clover judge noise --plan plan.yaml --rows rows --account judges -n 50"
     )]
-    Noise(Box<judge_noise::Args>),
+    Noise(Box<judge_noise::NoiseArgs>),
     /// Judges that are registered
     #[command(after_help = "Example:\n  clover judge list")]
     List,

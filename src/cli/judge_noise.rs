@@ -10,7 +10,7 @@ use crate::view::View;
 const HELP: &str = "clover judge noise --help";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct NoiseArgs {
     #[command(flatten)]
     pub asked: judge_ask::Args,
     /// Answers that are asked for again, at least 30
@@ -18,7 +18,7 @@ pub(super) struct Args {
     pub answers: u64,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &NoiseArgs) -> Result<View, CliError> {
     if !(RESCORED_MIN..=RESCORED_MAX).contains(&args.answers) {
         let message = format!(
             "-n {}: expected {RESCORED_MIN} to {RESCORED_MAX} answers",

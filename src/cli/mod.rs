@@ -30,6 +30,7 @@ mod demo;
 mod demo_story;
 mod deploy;
 mod doctor;
+mod doctor_endpoints;
 mod endpoint;
 mod endpoint_terms;
 mod erase;

@@ -204,7 +204,9 @@ pub(super) fn answer(
     };
     let judged = judge.and_then(|(judge, n)| {
         let text = body.to_string();
-        judge.level((seed, n), (&text, &tree), wanted.levels.len())
+        // Who wavers does so each time, whatever the seed and the temperature of a request are.
+        let drawn = tree.child(&format!("time {asked}"));
+        judge.level((seed, n), (&text, &drawn), wanted.levels.len())
     });
     let place = judged.unwrap_or_else(|| number(1) % wanted.levels.len().max(1));
     let level = wanted.levels.get(place);

@@ -32,6 +32,16 @@ fn noise() -> String {
     ask(1).replace("judge ask", "judge noise --json -n 32")
 }
 
+fn asked_again(home: &Home<'_>) -> (i32, serde_json::Value) {
+    let ran = home.command(&words(&noise())).output().unwrap();
+    let facts = serde_json::from_slice(&ran.stdout);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    (
+        ran.status.code().unwrap(),
+        facts.unwrap_or_else(|_| panic!("{said}")),
+    )
+}
+
 /// Given a judge that may waver; when it is asked again, killed, and asked on; then its noise is on record and within what its
 /// plan allows, its first scores stand, and both verifiers add it up.
 #[test]
@@ -53,11 +63,12 @@ fn a_judge_that_may_waver_is_measured_through_a_kill() {
     std::thread::sleep(Duration::from_millis(60));
     drop(child.kill());
     child.wait().unwrap();
-    let ran = home.run(&words(&noise()));
-    let facts: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let (code, facts) = asked_again(&home);
     let facts = &facts["data"];
+    assert_eq!(code, 0, "{facts}");
     assert_eq!(facts["figures"]["answered"], 32, "{facts}");
     assert_eq!(facts["verdict"], "pass", "{facts}");
+    assert!(facts["figures"]["sd_micro"].as_u64() > Some(50_000), "{facts}");
     let measured = said(&home, "noise.measured");
     assert_eq!(measured.len(), 1);
     assert_eq!(said(&home, "score.recorded"), before);
@@ -73,9 +84,9 @@ fn a_judge_that_has_to_repeat_itself_and_does_not_fails() {
     let model = doubled("", None, Some(noisy(150_000)));
     prepare(&home, &model, (ROWS, 100_000_000), "none");
     home.ok(&words(&ask(1)));
-    let ran = home.run(&words(&noise()));
-    assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
-    let shown = home.ok(&words("assume show CLOVER.J2 --experiment live --json"));
+    let (code, facts) = asked_again(&home);
+    assert_eq!(code, 10, "{facts}");
+    let shown = home.ok(&words("assume show CLOVER.J2 --experiment live"));
     assert_eq!(shown["data"]["status"], "fail", "{shown}");
     home.ok(&words("verify"));
     python_agrees(&home);

@@ -160,7 +160,7 @@ impl Tale {
         // 31 differences, of which one is -.25: sum of squares about the mean (30 / 31) .0625.
         let figures: Value = json!({
             "answered": 31, "asked": 31, "differing": 1, "missed": 0, "sd_micro": 31_751,
-            "shift_half_micro": 16_471, "shift_micro": -8_065,
+            "shift_half_micro": 16_470, "shift_micro": -8_065,
         });
         let data = json!({
             "figures": figures, "judge": "live-1", "pooled": figures, "run": "run-2", "verdict": "fail",
