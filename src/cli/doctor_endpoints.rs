@@ -51,9 +51,9 @@ pub(super) fn checked(ctx: &Ctx<'_>, state: &State, checks: &mut Vec<DoctorCheck
             missing.push(format!("{variable} is not set"));
         }
         let provider = of.said.provider.as_str();
-        let unpriced = pins
-            .iter()
-            .filter(|pin| !of.said.free && endpoints.price(provider, pin, PriceMode::Live).is_none());
+        let unpriced = pins.iter().filter(|pin| {
+            !of.said.free && endpoints.price(provider, pin, PriceMode::Live).is_none()
+        });
         missing.extend(unpriced.map(|pin| format!("{pin} has no price at {provider}")));
         let seen = if missing.is_empty() {
             format!("{name}: {used}")

@@ -301,7 +301,13 @@ pub(super) fn again(ctx: &mut Ctx<'_>, args: &Args, answers: u64) -> Result<View
     let ports = ports.with_consent(args.yes, "the same command with");
     let mut ports = ports.with_interrupts()?;
     let whose = (&of.home, &mut of.ledger);
-    let found = noise::run(&mut ports, whose.0, whose.1, of.assignment, (terms, answers))?;
+    let found = noise::run(
+        &mut ports,
+        whose.0,
+        whose.1,
+        of.assignment,
+        (terms, answers),
+    )?;
     Ok(judge_noise::measured(judge, &found))
 }
 

@@ -27,7 +27,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &NoiseArgs) -> Result<View, CliError>
         return Err(CliError::usage(message, HELP));
     }
     if args.asked.dry_run {
-        let message = "--dry-run: which answers are asked for again is drawn once the run is on record";
+        let message =
+            "--dry-run: which answers are asked for again is drawn once the run is on record";
         return Err(CliError::usage(message, HELP));
     }
     judge_ask::again(ctx, &args.asked, args.answers)

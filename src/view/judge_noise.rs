@@ -75,7 +75,11 @@ impl NoiseFacts {
 /// Millionths as a decimal, to the thousandth.
 fn short(micro: i64) -> String {
     let thousandths = (micro.unsigned_abs() + 500) / 1_000;
-    let sign = if micro < 0 && thousandths > 0 { "-" } else { "" };
+    let sign = if micro < 0 && thousandths > 0 {
+        "-"
+    } else {
+        ""
+    };
     let (whole, part) = (thousandths / 1_000, thousandths % 1_000);
     if whole == 0 {
         return format!("{sign}.{part:03}");
@@ -120,7 +124,9 @@ pub fn measured(judge: JudgeId, found: &NoiseRun) -> View {
         run: counts.run.as_ref().map(ToString::to_string),
         figures: said.map(|of| NoiseFacts::of(&of.figures)),
         pooled: said.map(|of| NoiseFacts::of(&of.pooled)),
-        sd_max_micro: said.and_then(|of| of.sd_max_micro).map(crate::num::Count::value),
+        sd_max_micro: said
+            .and_then(|of| of.sd_max_micro)
+            .map(crate::num::Count::value),
         verdict: said.map(|of| of.verdict),
         left: counts.left,
         stopped: counts.stopped.map(|why| judge_ask::why(why, counts)),

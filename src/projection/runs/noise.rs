@@ -199,7 +199,9 @@ pub fn drawn(
     seen: Option<clover_event::SeenCheckpoint>,
 ) -> Option<BTreeSet<u64>> {
     let beacon = orders::beacon_above(state, run.seq, seen)?;
-    let of = state.fold::<ModelRuns>().noise_of(&run.experiment, &run.said.judge)?;
+    let of = state
+        .fold::<ModelRuns>()
+        .noise_of(&run.experiment, &run.said.judge)?;
     let asks = run.said.asks.value();
     Some(sample((&run.said.run, asks), &of.scored, &beacon))
 }
@@ -218,7 +220,9 @@ pub(super) fn check_opened(
     ensure!(
         of.unmeasured.is_none(),
         "a judge whose runs that ask again were all measured",
-        of.unmeasured.as_ref().map_or_else(String::new, ToString::to_string)
+        of.unmeasured
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string)
     );
     ensure!(
         terms.number.value() == of.runs + 1,
@@ -299,19 +303,21 @@ pub(super) fn check_measured(
     let due = due.required(&format!("judge {}, registered before", said.judge))?;
     let words = |of: &NoiseMeasured| canon::to_bytes(of).unwrap_or_default();
     let text = |of: &NoiseMeasured| String::from_utf8_lossy(&words(of)).into_owned();
-    ensure!(*said == due, format!("as its calls give it, {}", text(&due)), text(said));
+    ensure!(
+        *said == due,
+        format!("as its calls give it, {}", text(&due)),
+        text(said)
+    );
     Ok(())
 }
 
 /// What is to be said of a run that asked again: of it, and of every such run of its judge. `None` where the judge is unknown.
-pub fn measured(
-    state: &State,
-    run: &ModelRun,
-    rescored: &RescoredCalls,
-) -> Option<NoiseMeasured> {
+pub fn measured(state: &State, run: &ModelRun, rescored: &RescoredCalls) -> Option<NoiseMeasured> {
     let judges = state.fold::<Judges>().of(&run.experiment)?;
     let asked = judges.judges.get(&run.said.judge)?.said.asked.as_ref()?;
-    let before = state.fold::<ModelRuns>().noise_of(&run.experiment, &run.said.judge)?;
+    let before = state
+        .fold::<ModelRuns>()
+        .noise_of(&run.experiment, &run.said.judge)?;
     let mut all = JudgeNoise {
         scored: Vec::new(),
         ..before.clone()

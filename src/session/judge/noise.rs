@@ -165,7 +165,10 @@ fn asks(
         let ask = sorter.ask_in(&series, &of.row, &of.reading)?;
         let key = ask.keyed(sorter.pepper);
         let last = sorter.last_call(&key)?;
-        if last.as_ref().is_some_and(|of| of.said.outcome != CallOutcome::Lost) {
+        if last
+            .as_ref()
+            .is_some_and(|of| of.said.outcome != CallOutcome::Lost)
+        {
             continue;
         }
         requests.push(AskRequest::of(sorter.wire, ask));
@@ -291,7 +294,11 @@ pub fn run(
     };
     let drawable = drawable(&frame.sorter(ledger), rows, &start.scored)?;
     let size = start.open.as_ref().map_or_else(
-        || wanted.min(start.scored.len() as u64).min(noise::RESCORED_MAX),
+        || {
+            wanted
+                .min(start.scored.len() as u64)
+                .min(noise::RESCORED_MAX)
+        },
         ModelRun::left,
     );
     let dearest = drawable.values().map(|of| of.bound.value()).max();
@@ -308,7 +315,13 @@ pub fn run(
         tariff: tariff.as_ref(),
     };
     let of = (&frame, drawable);
-    let ended = course(ports, &mut recorder, of, (start, terms, size), &mut done.counts);
+    let ended = course(
+        ports,
+        &mut recorder,
+        of,
+        (start, terms, size),
+        &mut done.counts,
+    );
     recorder.ledger.settle()?;
     append::tell_of_pin(ports, recorder.ledger);
     ended?;

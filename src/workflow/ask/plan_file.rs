@@ -190,7 +190,10 @@ mod tests {
         assert_eq!(read(&weighed.to_bytes()).unwrap(), weighed);
         let noisy = format!("{SHORT}determinism: {{noise_sd_max_micro: 60000}}\nreasoning: none\n");
         let noisy = read(noisy.as_bytes()).unwrap();
-        assert_eq!((noisy.noise_sd_max_micro, noisy.reasons), (Some(60_000), false));
+        assert_eq!(
+            (noisy.noise_sd_max_micro, noisy.reasons),
+            (Some(60_000), false)
+        );
         assert_eq!(read(&noisy.to_bytes()).unwrap(), noisy);
         let exact = format!("{SHORT}determinism: exact\n");
         assert_eq!(read(exact.as_bytes()).unwrap(), plan);

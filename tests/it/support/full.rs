@@ -601,10 +601,7 @@ fn rescored(
         let mut held = held.clone();
         held.run = opened.run.clone();
         held.hold = text(&format!("{run}/0/0"));
-        [
-            Command::new(opened, experiment()),
-            Command::new(held, None),
-        ]
+        [Command::new(opened, experiment()), Command::new(held, None)]
     };
     let answered = |run: &str, ask: &[u8], first: Option<runs::FirstCall>| {
         let mut call = call.clone();
@@ -683,7 +680,8 @@ fn rescored(
         score_micro: Micro::new(750_000).unwrap(),
         seq: count(seq),
     };
-    test.append(&[answered("run-3", b"anew", Some(first))]).unwrap();
+    test.append(&[answered("run-3", b"anew", Some(first))])
+        .unwrap();
     test.append(&ended("run-3")).unwrap();
     let state = test.ledger.state();
     let run = &state.fold::<ModelRuns>().by_id[&"run-3".parse().unwrap()];

@@ -93,7 +93,9 @@ impl Tale {
             data["cap_usd_micro"] = 100_000.into();
         });
         tale.held("run-1/0/0", 31_000, 31);
-        let calls: Vec<usize> = (1..=31).map(|ask| tale.call(ask, "answered", |_| ())).collect();
+        let calls: Vec<usize> = (1..=31)
+            .map(|ask| tale.call(ask, "answered", |_| ()))
+            .collect();
         for call in &calls {
             let at = tale.score(*call, |_| ());
             tale.world.items[at].body["data"]["draw"] = (*call).into();
