@@ -55,7 +55,7 @@ pub struct NoiseRun {
 }
 
 /// A row whose ask gave a score.
-struct ScoredRow {
+struct DrawableRow {
     first: FirstCall,
     row: ImportRow,
     reading: Reading,
@@ -63,7 +63,7 @@ struct ScoredRow {
 }
 
 /// Rows that may be drawn, by the entries of their calls.
-type Drawable = BTreeMap<u64, ScoredRow>;
+type Drawable = BTreeMap<u64, DrawableRow>;
 
 /// Which rows of a file may be drawn; all that the judge gave a score have to be among them.
 fn drawable(
@@ -89,7 +89,7 @@ fn drawable(
             score_micro,
             seq: count(last.seq),
         };
-        found.entry(last.seq).or_insert(ScoredRow {
+        found.entry(last.seq).or_insert(DrawableRow {
             first,
             row,
             reading,
