@@ -86,6 +86,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/generators.py         generators that learn from a frozen judge
   rules/endpoints.py          endpoints of models, and where texts may go
   rules/runs.py               runs of judges behind HTTP: what is held, asked, answered and paid
+  rules/noise.py              answers of such a judge that are asked for again
   rules/asked.py              runs that ask a model for something else than scores
   rules/synths.py             runs of optimizers: what they were shown, what they returned, what was proposed
   rules/sgd_lexicon.py        how strongly sentences of a prompt bind its judge

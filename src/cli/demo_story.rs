@@ -235,6 +235,7 @@ impl Demo<'_, '_> {
         let script = Script::parse(FAULTS);
         let script = script.map_err(|error| CliError::input(error.to_string(), "clover demo"))?;
         let options = DoubleOptions {
+            judge: None,
             script,
             seed: 7,
             ..DoubleOptions::default()

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::doctor_endpoints;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::selftest;
@@ -157,6 +158,7 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<DoctorCheck>) -> Resul
     log_key(home, &ledger, checks);
     pin(&ledger, checks);
     erased(home, &ledger, checks)?;
+    doctor_endpoints::checked(ctx, ledger.state(), checks);
     let (found, seen) = match ledger.store().integrity()?.into_iter().next() {
         None => (
             CheckResult::Good,

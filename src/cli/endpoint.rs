@@ -30,6 +30,8 @@ use crate::model::simulate::BilledCall;
 use crate::model::simulate::Double;
 use crate::model::simulate::DoubleOptions;
 use crate::model::simulate::Script;
+use crate::model::simulate::SimulatedJudge;
+use crate::num::Micro;
 use crate::projection::endpoints::Endpoints;
 use crate::view::View;
 use crate::view::endpoint as views;
@@ -108,6 +110,9 @@ pub(super) struct EndpointSimulateArgs {
     /// The seed of its answers
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+    /// Judge each row by a merit of its own, with a noise of this standard deviation, such as .05 of the scale
+    #[arg(long, value_name = "SHARE", conflicts_with = "cassette")]
+    pub noise: Option<String>,
     /// Faults, one rule of JSON a line: schema/ENDPOINTS.md
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
@@ -315,6 +320,24 @@ fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
     Ok(views::probed((&place.url, form, &args.model), &findings))
 }
 
+/// How the double judges.
+fn judge(args: &EndpointSimulateArgs) -> Result<Option<SimulatedJudge>, CliError> {
+    let Some(text) = &args.noise else {
+        return Ok(None);
+    };
+    let share = Micro::parse(text).ok().map(|(share, _)| share.value());
+    let share = share.filter(|share| (0..=1_000_000).contains(share));
+    let share = share.and_then(|share| u32::try_from(share).ok());
+    let noise_sd_micro = share.ok_or_else(|| {
+        let message = format!("--noise {text:?}: expected a share from 0 to 1, such as .05");
+        CliError::usage(message, SIMULATE_HELP)
+    })?;
+    Ok(Some(SimulatedJudge {
+        noise_sd_micro,
+        ..SimulatedJudge::default()
+    }))
+}
+
 fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliError> {
     let script = match &args.script {
         None => Script::default(),
@@ -331,6 +354,7 @@ fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliE
         Some(path) => Some(Arc::new(cassette::tape(ctx, path)?)),
     };
     let options = DoubleOptions {
+        judge: judge(args)?,
         listen: Some(args.listen),
         seed: args.seed,
         script,

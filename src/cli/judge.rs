@@ -10,6 +10,7 @@ use crate::cli::intake_files::Scores;
 use crate::cli::judge_ask;
 use crate::cli::judge_compare;
 use crate::cli::judge_drift;
+use crate::cli::judge_noise;
 use crate::cli::judge_rows::Desk;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -51,6 +52,14 @@ pub(super) enum Verb {
                       Example:\n  clover judge compare llm llm-2"
     )]
     Compare(judge_compare::Args),
+    /// Ask a model again about rows that it scored, to see how much its scores waver
+    #[command(
+        help_template = CLOSE,
+        override_usage = "clover judge noise --plan <FILE> --rows <PATH> [OPTIONS]",
+        mut_arg("dry_run", |arg| arg.hide(true)),
+        after_help = "Example:\n  clover judge noise --plan plan.yaml --rows rows --account judges -n 50"
+    )]
+    Noise(Box<judge_noise::NoiseArgs>),
     /// Judges that are registered
     #[command(after_help = "Example:\n  clover judge list")]
     List,
@@ -225,6 +234,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Run(args) => score(ctx, args),
         Verb::Ask(args) => judge_ask::run(ctx, args),
         Verb::Stop(args) => judge_ask::stop(ctx, args),
+        Verb::Noise(args) => judge_noise::run(ctx, args),
         Verb::Compare(args) => judge_compare::run(ctx, args),
         Verb::List => list(ctx),
         Verb::RescoreCheck(args) => check(ctx, args),

@@ -15,12 +15,15 @@ use crate::event::id::AccountId;
 use crate::event::id::JudgeId;
 use crate::event::id::RunId;
 use crate::event::payload::endpoint::Dialect;
+use crate::event::payload::model_terms::EndpointRegistered;
 use crate::ground::shell;
 use crate::ledger::Ledger;
+use crate::model::desk::HttpDesk;
 use crate::model::dialect;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::endpoints::Endpoints;
+use crate::session::home::Home;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
@@ -28,8 +31,10 @@ use crate::session::judge::live;
 use crate::session::judge::live::AskTerms;
 use crate::session::judge::live::LiveTerms;
 use crate::session::judge::live_stop;
+use crate::session::judge::noise;
 use crate::view::View;
 use crate::view::judge_ask as views;
+use crate::view::judge_noise;
 use crate::workflow::ask::dispatch::DispatchRules;
 use crate::workflow::ask::judged::AnswerForm;
 use crate::workflow::ask::judged::JudgePlan;
@@ -152,6 +157,8 @@ fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, Cl
         max_output_tokens: plan_file::OUTPUT_USUAL,
         pin: args.pin.clone().unwrap_or_else(|| model.clone()),
         model,
+        noise_sd_max_micro: None,
+        reasons: true,
         repeat: None,
         seeded,
         temperature_micro: Some(0),
@@ -193,72 +200,132 @@ pub(super) fn dollars((option, text): (&str, &str), help: &str) -> Result<Count,
     })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
-    let account = args.account.as_deref().map(|text| {
-        AccountId::new(text)
-            .map_err(|error| CliError::usage(format!("--account {text:?}: {error}"), HELP))
-    });
-    let (account, cap) = (
-        account.transpose()?,
-        args.cap_usd.as_deref().map(cap).transpose()?,
-    );
-    let prompt = judge_rows::told(ctx, args.prompt.as_deref())?;
-    let (home, mut ledger) = if args.dry_run {
-        home::open_to_read(ctx)?
-    } else {
-        home::open_to_write(ctx)?
-    };
-    let experiment = current::experiment(ctx, &home, ledger.state(), args.experiment.as_deref())?;
-    let plan = plan(ctx, args, &ledger)?;
-    let endpoints = ledger.state().fold::<Endpoints>();
-    let said = endpoint_terms::found(endpoints, &plan.endpoint)?
-        .said
-        .clone();
-    let wire = dialect::wire(said.dialect);
-    let pepper = home.vault(&ctx.ambient())?.pepper()?;
-    let policy = args.policy.as_deref();
-    let rows = if args.rows.is_empty() {
-        judge_rows::held(ctx, (&home, &ledger), &experiment, policy)?
-    } else {
-        intake_files::rows(ctx, &pepper, &args.rows, policy, (Scores::Asked, &[]))?
-    };
-    let judge = plan.judge.clone();
-    let spec = JudgeSpec {
-        judge: judge.clone(),
-        model: Model::Endpoint(plan.clone()),
-        prompt,
-        known: None,
-        scale: None,
-    };
-    let assignment = Assignment::new(experiment, spec, pepper, rows, 1);
-    let assignment = assignment.as_registered(&ledger)?;
-    let asks = AskTerms {
-        account,
-        cap,
-        plan,
-        sgd: None,
-        wire,
-    };
-    if args.dry_run {
-        let outlook = live::outlook(&home, &ledger, assignment, &asks)?;
-        return Ok(views::foreseen(judge, &asks.plan, &outlook));
+/// What is known before anything is asked.
+struct AskDesk {
+    home: Home,
+    ledger: Ledger,
+    assignment: Assignment,
+    account: Option<AccountId>,
+    cap: Option<Count>,
+    plan: JudgePlan,
+    said: EndpointRegistered,
+}
+
+impl AskDesk {
+    fn open(ctx: &mut Ctx<'_>, args: &Args) -> Result<Self, CliError> {
+        let account = args.account.as_deref().map(|text| {
+            AccountId::new(text)
+                .map_err(|error| CliError::usage(format!("--account {text:?}: {error}"), HELP))
+        });
+        let (account, cap) = (
+            account.transpose()?,
+            args.cap_usd.as_deref().map(cap).transpose()?,
+        );
+        let prompt = judge_rows::told(ctx, args.prompt.as_deref())?;
+        let (home, ledger) = if args.dry_run {
+            home::open_to_read(ctx)?
+        } else {
+            home::open_to_write(ctx)?
+        };
+        let named = args.experiment.as_deref();
+        let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+        let plan = plan(ctx, args, &ledger)?;
+        let endpoints = ledger.state().fold::<Endpoints>();
+        let said = endpoint_terms::found(endpoints, &plan.endpoint)?
+            .said
+            .clone();
+        let pepper = home.vault(&ctx.ambient())?.pepper()?;
+        let policy = args.policy.as_deref();
+        let rows = if args.rows.is_empty() {
+            judge_rows::held(ctx, (&home, &ledger), &experiment, policy)?
+        } else {
+            intake_files::rows(ctx, &pepper, &args.rows, policy, (Scores::Asked, &[]))?
+        };
+        let spec = JudgeSpec {
+            judge: plan.judge.clone(),
+            model: Model::Endpoint(plan.clone()),
+            prompt,
+            known: None,
+            scale: None,
+        };
+        let assignment = Assignment::new(experiment, spec, pepper, rows, 1);
+        let assignment = assignment.as_registered(&ledger)?;
+        Ok(Self {
+            home,
+            ledger,
+            assignment,
+            account,
+            cap,
+            plan,
+            said,
+        })
     }
-    let from = (args.key_env.as_deref(), args.key_file.as_deref());
-    let key = endpoint::key_of(ctx, &said, from)?;
-    let mut desk = endpoint::desk(&said, key, HELP)?;
-    let terms = LiveTerms {
-        asks,
-        desk: &mut desk,
+
+    /// How it asks, and who pays.
+    fn terms(&self) -> AskTerms<'static> {
+        AskTerms {
+            account: self.account.clone(),
+            cap: self.cap,
+            plan: self.plan.clone(),
+            sgd: None,
+            wire: dialect::wire(self.said.dialect),
+        }
+    }
+}
+
+/// What a run needs to send.
+fn live_terms<'a>(of: &AskDesk, args: &Args, desk: &'a mut HttpDesk) -> LiveTerms<'a> {
+    LiveTerms {
+        asks: of.terms(),
+        desk,
         rules: DispatchRules {
             open_max: args.open_max,
             ..DispatchRules::default()
         },
         yes: args.yes,
-    };
-    let mut ports = ctx
-        .ports()
-        .with_consent(args.yes, "the same command with")
-        .with_interrupts()?;
-    let counts = live::run(&mut ports, &home, &mut ledger, assignment, terms)?;
+    }
+}
+
+/// What sends to the endpoint of a judge.
+fn sender(ctx: &mut Ctx<'_>, of: &AskDesk, args: &Args) -> Result<HttpDesk, CliError> {
+    let from = (args.key_env.as_deref(), args.key_file.as_deref());
+    let key = endpoint::key_of(ctx, &of.said, from)?;
+    endpoint::desk(&of.said, key, HELP)
+}
+
+/// Asks again about so many answers that the judge gave.
+pub(super) fn again(ctx: &mut Ctx<'_>, args: &Args, answers: u64) -> Result<View, CliError> {
+    let mut of = AskDesk::open(ctx, args)?;
+    let judge = of.plan.judge.clone();
+    let mut desk = sender(ctx, &of, args)?;
+    let terms = live_terms(&of, args, &mut desk);
+    let ports = ctx.ports();
+    let ports = ports.with_consent(args.yes, "the same command with");
+    let mut ports = ports.with_interrupts()?;
+    let whose = (&of.home, &mut of.ledger);
+    let found = noise::run(
+        &mut ports,
+        whose.0,
+        whose.1,
+        of.assignment,
+        (terms, answers),
+    )?;
+    Ok(judge_noise::measured(judge, &found))
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    let mut of = AskDesk::open(ctx, args)?;
+    let judge = of.plan.judge.clone();
+    if args.dry_run {
+        let asks = of.terms();
+        let outlook = live::outlook(&of.home, &of.ledger, of.assignment, &asks)?;
+        return Ok(views::foreseen(judge, &asks.plan, &outlook));
+    }
+    let mut desk = sender(ctx, &of, args)?;
+    let terms = live_terms(&of, args, &mut desk);
+    let ports = ctx.ports();
+    let ports = ports.with_consent(args.yes, "the same command with");
+    let mut ports = ports.with_interrupts()?;
+    let counts = live::run(&mut ports, &of.home, &mut of.ledger, of.assignment, terms)?;
     Ok(views::asked(judge, &counts))
 }

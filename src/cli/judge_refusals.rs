@@ -53,6 +53,20 @@ fn live(message: String, error: &JudgingError) -> CliError {
             message,
             "the same command with the texts as they were; what is another answer is another item",
         ),
+        JudgingError::AskedAgain(_) => {
+            CliError::refused(message, "clover log --kind noise.measured")
+        }
+        JudgingError::StillAsking(run) => {
+            let run = shell::word(&run);
+            CliError::refused(
+                message,
+                format!("clover judge ask, or clover judge stop {run}"),
+            )
+        }
+        JudgingError::NotDrawable { .. } => CliError::refused(
+            message,
+            "the same command with --rows of every row that it scored",
+        ),
         JudgingError::NoRun(_) => CliError::not_found(message, "clover status"),
         JudgingError::RunEnded(_) => {
             CliError::refused(message, "clover log --kind judge_run.closed")
@@ -94,6 +108,9 @@ impl From<JudgingError> for CliError {
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
             JudgingError::OtherTerms { .. }
             | JudgingError::OtherText { .. }
+            | JudgingError::AskedAgain(_)
+            | JudgingError::StillAsking(_)
+            | JudgingError::NotDrawable { .. }
             | JudgingError::NoRun(_)
             | JudgingError::RunEnded(_)
             | JudgingError::NoEndpoint(_)

@@ -260,6 +260,9 @@ rules! {
     Source "source" next "clover log --kind call.recorded":
         "a score or a miss of a judge behind HTTP that no call on record gave about the same texts, or a judge without its endpoint; from rulebook 26 on a row that was missed, with another text (`ENDPOINTS.md`)"
         => "do not use the score: nobody knows who gave it";
+    Noise "noise" next "clover log --kind noise.measured":
+        "answers of a judge behind HTTP that were asked for again, and not those that were drawn, or figures of them that do not follow from the calls (`ENDPOINTS.md`)"
+        => "do not rely on what is said of the judge's noise; compute it again from the calls";
     Synth "synth" next "clover log --kind synth.opened":
         "an optimizer in a run was shown what was not released to it, returned or was told more than its run has, is said to have returned what it did not, or scored or labelled; from rulebook 26 on a patch of a run by another author, or a program under the name of a built-in optimizer (`SYNTHESIS.md`)"
         => "take no patch from the run: what its optimizer knew, or how it searched, is not what the ledger says";

@@ -9,6 +9,7 @@
 pub mod draws;
 pub mod mass;
 pub mod math;
+pub mod paired;
 
 mod finite;
 mod micro;

@@ -119,6 +119,13 @@ impl Fold for Beacons {
         {
             self.fixed = Some(seq);
         }
+        // What a judge is asked again is drawn from the checkpoint after its run was opened.
+        if let Payload::JudgeRunOpened(said) = &event.payload
+            && said.rescore.is_some()
+        {
+            self.fixed = Some(seq);
+            self.waiting.push(seq);
+        }
         if let Payload::ManifestRegistered(_)
         | Payload::ManifestAmended(_)
         | Payload::ManifestCountersigned(_)

@@ -53,7 +53,7 @@ pub struct JudgeAskCounts {
     pub late: u64,
 }
 
-fn exit(of: &LiveCounts) -> Exit {
+pub(super) fn exit(of: &LiveCounts) -> Exit {
     match (of.stopped, of.end) {
         (Some(StopReason::Interrupted), _) => Exit::Interrupted,
         (Some(StopReason::Patience { .. }), _) => Exit::TryLater,
@@ -82,7 +82,7 @@ pub fn late_rows(late: u64) -> Option<String> {
 }
 
 /// Why a run stopped: where another model answered, which one.
-fn why(reason: StopReason, counts: &LiveCounts) -> String {
+pub(super) fn why(reason: StopReason, counts: &LiveCounts) -> String {
     let pin = &counts.pin;
     match (reason, &counts.other_model) {
         (StopReason::Mismatched, Some(Some(named))) => {

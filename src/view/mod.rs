@@ -43,6 +43,7 @@ pub mod judge;
 pub mod judge_ask;
 pub mod judge_compare;
 pub mod judge_drift;
+pub mod judge_noise;
 pub mod key;
 pub mod label;
 pub mod ledger_copy;

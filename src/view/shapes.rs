@@ -43,6 +43,7 @@ use crate::view::judge;
 use crate::view::judge_ask;
 use crate::view::judge_compare;
 use crate::view::judge_drift;
+use crate::view::judge_noise;
 use crate::view::key;
 use crate::view::label;
 use crate::view::ledger_copy;
@@ -223,6 +224,7 @@ shapes! {
     "judge compare": judge_compare::JudgesCompared;
     "judge drift": judge_drift::DriftFacts;
     "judge list": judge::JudgeList;
+    "judge noise": judge_noise::JudgeNoiseFound;
     "judge rescore-check": judge::JudgeStability;
     "judge run": judge::JudgeRun;
     "judge stop": judge_ask::JudgeRunStop;

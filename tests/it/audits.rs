@@ -30,6 +30,7 @@ use crate::support::tampered_descents;
 use crate::support::tampered_drifts;
 use crate::support::tampered_endpoints;
 use crate::support::tampered_environments;
+use crate::support::tampered_noise;
 use crate::support::tampered_prompts;
 use crate::support::tampered_repairs;
 use crate::support::tampered_runs;
@@ -207,6 +208,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         .chain(tampered_scales::all())
         .chain(tampered_endpoints::all())
         .chain(tampered_runs::all())
+        .chain(tampered_noise::all())
         .chain(tampered_synths::all())
         .chain(tampered_asked::all())
         .chain(tampered_descents::all())

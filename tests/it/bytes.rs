@@ -191,6 +191,12 @@ fn texts() -> impl Strategy<Value = Value> {
     (hex(), hex()).prop_map(|(a_hash, x_hash)| json!({"a_hash": a_hash, "x_hash": x_hash}))
 }
 
+fn noise_figures() -> impl Strategy<Value = Value> {
+    count(0).prop_map(|of| {
+        json!({"answered": of, "asked": of, "differing": of, "missed": of, "sd_micro": of, "shift_half_micro": of})
+    })
+}
+
 fn call_of() -> impl Strategy<Value = Value> {
     (hex(), texts()).prop_map(|(call, texts)| json!({"call": call, "texts": texts}))
 }
@@ -883,6 +889,14 @@ fn fields(kind: Kind) -> Fields {
                     .boxed(),
             ),
             must("usage", word(&["absent", "ok", "suspect"]).boxed()),
+        ],
+        Kind::NoiseMeasured => vec![
+            must("figures", noise_figures().boxed()),
+            must("judge", id().boxed()),
+            must("pooled", noise_figures().boxed()),
+            must("run", id().boxed()),
+            may("sd_max_micro", count(0).boxed()),
+            must("verdict", word(&["pass", "fail", "inconclusive", "not_checked"]).boxed()),
         ],
         Kind::ScoreMissed => vec![
             must("call", call_of().boxed()),

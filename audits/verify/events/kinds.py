@@ -6,7 +6,7 @@ from formats.fields import (
 from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, ASKED_MODEL, ASKED_TEXTS, ATTEMPTS, AUDITED_SLICE, BETTOR, BLOB, CALL_OF, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
-    GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LEVEL_MASSES, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
+    GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LEVEL_MASSES, LIVE, LOOK, MANIFEST, METHOD, MICRO, NOISE, OBSTACLES, OPE_TERMS,
     OUTCOMES, OUTCOMES_OF_CALLS, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION,
     SGD_LOSS, SGD_PART, SGD_SPLIT, SGD_TERMS, SOURCE, WF_ARM, WF_BUDGET, WF_CELL, WF_GATE, WF_LOCALITY, WF_OPERATOR, WF_PARTS,
     WF_TERMS, WF_USAGE,
@@ -83,7 +83,7 @@ KINDS = {
                                gap_seconds=Optional(integer()), seed=integer(), separation=APART,
                                split=ident, t1=Optional(timestamp), t2=Optional(timestamp)),
     ("judge.registered", 1): Kind("scorer", "@ judge", asked=Optional(record(
-                                      endpoint=ident, pin=text, plan=BLOB, plan_digest=hex64,
+                                      endpoint=ident, noise_sd_max_micro=Optional(COUNT), pin=text, plan=BLOB, plan_digest=hex64,
                                       weighed_levels=Optional(COUNT))), decoding=record(temperature_micro=MICRO), evidence_schema=text,
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text, of=Optional(ident),
                                   port=one_of("builtin", "command", "endpoint", "recorded"), prompt=Optional(BLOB),
@@ -382,7 +382,8 @@ KINDS = {
         url=base_url),
     ("judge_run.opened", 1): Kind(
         "scorer", "run", account=Optional(ident), asks=COUNT, asks_root=encoded(32), build=text,
-        cap_usd_micro=Optional(COUNT), endpoint=ident, judge=ident, prices=Optional(ident), run=ident,
+        cap_usd_micro=Optional(COUNT), endpoint=ident, judge=ident, prices=Optional(ident),
+        rescore=Optional(record(number=COUNT, of=COUNT)), run=ident,
         sgd=Optional(record(part=SGD_PART, prompt_digest=hex64, run=ident))),
     ("judge_run.resumed", 1): Kind("scorer", "run epoch", epoch=COUNT, run=ident),
     ("judge_run.closed", 1): Kind(
@@ -392,13 +393,16 @@ KINDS = {
     ("budget.settled", 1): Kind("", "hold", amount=COUNT, hold=text, overrun=boolean, run=ident, unknown=COUNT),
     ("call.recorded", 1): Kind(
         "scorer", "ask nth", ask=hex64, attempts=ATTEMPTS, bound_usd_micro=COUNT, cost_usd_micro=COUNT,
-        detail=Optional(text), epoch=COUNT, fingerprint=Optional(text), hold=Optional(text), judge=ident,
+        detail=Optional(text), epoch=COUNT, fingerprint=Optional(text),
+        first=Optional(record(call=hex64, score_micro=MICRO, seq=COUNT)), hold=Optional(text), judge=ident,
         masses=Optional(LEVEL_MASSES), model_returned=Optional(text), nth=COUNT, outcome=one_of(*OUTCOMES_OF_CALLS),
         provider_request=Optional(text), response=Optional(PRIVATE), run=ident, score_micro=Optional(MICRO), texts=ASKED_TEXTS,
         tokens=Optional(TOKENS), usage=one_of("absent", "ok", "suspect")),
     ("score.missed", 1): Kind(
         "scorer", "@ judge policy item draw nth", call=CALL_OF, draw=COUNT, item=ident, judge=ident, nth=COUNT,
         policy=ident, reason=one_of(*OUTCOMES_OF_CALLS)),
+    ("noise.measured", 1): Kind(
+        "scorer", "@ run", figures=NOISE, judge=ident, pooled=NOISE, run=ident, sd_max_micro=Optional(COUNT), verdict=VERDICT),
     ("synth.opened", 1): Kind(
         "registrar", "@ run", asked=Optional(ASKED_MODEL), build=text, dev_calls=COUNT, iteration=ident, k=COUNT, key=hex64,
         model=text, optimizer=one_of("cards", "command", "endpoint"), rounds=COUNT, run=ident),

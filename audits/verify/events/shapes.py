@@ -262,6 +262,8 @@ ATTEMPTS = listing(record(
         "rejected", "unreachable")}), 16)
 TOKENS = record(cache_read=COUNT, cache_write=COUNT, input=COUNT, output=COUNT, reasoning=COUNT)
 ASKED_TEXTS = record(a_hash=hex64, x_hash=hex64)
+NOISE = record(answered=COUNT, asked=COUNT, differing=COUNT, missed=COUNT, sd_micro=Optional(COUNT),
+               shift_half_micro=Optional(COUNT), shift_micro=Optional(MICRO))
 LEVEL_MASSES = listing(record(level=COUNT, logprob_micro=MICRO), 32)
 CALL_OF = record(call=hex64, texts=ASKED_TEXTS)
 ASKED_MODEL = record(

@@ -25,6 +25,7 @@ FOLDS = {
     "budget.reserved": model_folds.budget_reserved,
     "budget.settled": model_folds.budget_settled,
     "call.recorded": model_folds.call_recorded,
+    "noise.measured": model_folds.noise_measured,
     "score.missed": model_folds.score_missed,
     "log_key.rotated": evidence_folds.log_key_rotated,
     "experiment.registered": evidence_folds.experiment_registered,
@@ -120,6 +121,9 @@ def apply(state, entry):
                       "gate.decided"):
         state.waiting.append(entry.position)
     if entry.kind in ("manifest.countersigned", "candidates.sealed", "gate.decided"):
+        state.fixed = entry.position
+    if entry.kind == "judge_run.opened" and "rescore" in entry.data:
+        state.waiting.append(entry.position)
         state.fixed = entry.position
     if entry.kind in ("gate.observed", "gate.looked", "gate.decided"):
         of = [state.gates_by_id[entry.data["gate"]]] if entry.data["gate"] in state.gates_by_id else []

@@ -1,6 +1,6 @@
 """Folds of endpoints, prices, and runs of judges behind HTTP into the state."""
 
-from history.records import ModelRun
+from history.records import JudgeNoise, ModelRun
 
 AGAIN = ("exhausted", "lost", "mismatched", "rejected")   # what an ask came to that may be asked again
 
@@ -15,7 +15,12 @@ def price_table_registered(state, _entry, data):
 
 def judge_run_opened(state, entry, data):
     if entry.experiment is not None:
-        state.runs.setdefault(data["run"], ModelRun(entry.experiment, data))
+        run = state.runs.setdefault(data["run"], ModelRun(entry.experiment, data))
+        run.opened = entry.position if run.opened is None else run.opened
+        if "rescore" in data:
+            noise = noise_of(state, entry.experiment, data["judge"])
+            noise.runs += 1
+            noise.unmeasured = noise.unmeasured or data["run"]
 
 
 def judge_run_resumed(state, _entry, data):
@@ -60,22 +65,43 @@ def texts_of(data):
     return data["texts"]["x_hash"], data["texts"]["a_hash"]
 
 
+def asked_about(experiment, data):
+    """The texts that a judge was asked about; where it is asked again, in which run."""
+    return (experiment, data["judge"], *texts_of(data)) + ((data["run"],) if "first" in data else ())
+
+
+def noise_of(state, experiment, judge):
+    return state.noise.setdefault((experiment, judge), JudgeNoise())
+
+
+def noise_measured(state, entry, data):
+    run = state.runs.get(data["run"])
+    if run and run.rescored is not None:
+        noise_of(state, run.experiment, run.data["judge"]).add(run)
+    if entry.experiment is not None and "sd_max_micro" not in data and data["figures"]["differing"]:
+        state.contradictions.setdefault(entry.experiment, (entry.kind, entry.position))
+
+
 def call_recorded(state, entry, data):
     if data["outcome"] in AGAIN:
         state.again[data["ask"]] = data["nth"], data["run"], data["outcome"] == "lost"
     else:
         state.again.pop(data["ask"], None)
-    state.calls[entry.id.hex()] = (entry.experiment, data["judge"], data["outcome"], data["texts"],
-                                   data.get("score_micro"))
-    if entry.experiment is not None:
-        about = entry.experiment, data["judge"], *texts_of(data)
-        state.asked.setdefault(about, set()).add(data["ask"])
     run = state.runs.get(data["run"])
+    if "first" not in data:                                    # what is asked again gives no score: the first answer stays
+        state.calls[entry.id.hex()] = (entry.experiment, data["judge"], data["outcome"], data["texts"],
+                                       data.get("score_micro"))
+        if entry.experiment is not None and data["outcome"] == "answered":
+            noise_of(state, entry.experiment, data["judge"]).scored[entry.position] = entry.id.hex()
+    elif run and run.rescored is not None and data["outcome"] != "lost":
+        run.rescored.take(data)
+    if entry.experiment is not None:
+        state.asked.setdefault(asked_about(entry.experiment, data), set()).add(data["ask"])
     if run:
         lost = data["outcome"] == "lost"                       # asked again, so it is still left
         run.is_losing = run.is_losing or lost
         run.ended += not lost
-        if not lost:
+        if not lost and "first" not in data:
             run.unnamed.add(entry.id.hex())
         run.by_outcome[data["outcome"]] = run.by_outcome.get(data["outcome"], 0) + 1
         run.cost += data["cost_usd_micro"]

@@ -53,6 +53,7 @@ class ModelRun:
         self.epoch_cost = self.epoch_settled = 0
         self.by_outcome, self.end, self.hold = {}, None, None      # hold: [name, amount, calls left]
         self.is_losing, self.uncalled, self.unnamed = False, 0, set()
+        self.opened, self.rescored = None, RescoredCalls() if "rescore" in data else None
 
     def left(self):
         return self.data["asks"] - self.ended
@@ -62,6 +63,33 @@ class ModelRun:
 
     def next_hold(self):
         return "%s/%d/%d" % (self.data["run"], self.epoch, self.holds)
+
+
+class RescoredCalls:
+    """What came of asking for answers again: both scores of each, by its first call."""
+
+    def __init__(self):
+        self.done, self.missed, self.pairs = set(), 0, []
+
+    def take(self, data):
+        first = data["first"]
+        self.done.add(first["seq"])
+        if "score_micro" in data:
+            self.pairs.append(data["score_micro"] - first["score_micro"])
+        else:
+            self.missed += 1
+
+
+class JudgeNoise:
+    """Answers of a judge that gave a score, and what came of asking for them again in runs that were measured."""
+
+    def __init__(self):
+        self.scored, self.runs, self.unmeasured = {}, 0, None      # scored: seq -> id of the call
+        self.asked, self.missed, self.pairs = 0, 0, []
+
+    def add(self, run):
+        self.asked, self.missed = self.asked + run.data["asks"], self.missed + run.rescored.missed
+        self.pairs, self.unmeasured = self.pairs + run.rescored.pairs, None
 
 
 class AskedRun:

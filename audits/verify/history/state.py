@@ -55,6 +55,7 @@ class State:
         self.holds = {}                           # hold -> (account, period, amount)
         self.again = {}                           # asks that may be asked again -> number of the last call
         self.calls = {}                           # id of a call -> (experiment, judge, outcome, texts, score)
+        self.noise = {}                           # (experiment, judge) -> JudgeNoise
         self.missed = {}                          # (experiment, judge, policy, item, draw) -> how often
         self.missed_with = {}                     # the same -> (x_hash, a_hash) of each miss
         self.asked = {}                           # (experiment, judge, x_hash, a_hash) -> keys of its asks

@@ -6,7 +6,7 @@ and what to do about a finding.
 
 from rules import (
     acceptance, asked, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
-    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, repairs, reports,
+    grades, iterations, labels, looks, newest_entries, noise, observations, patches, plans, prompt_judges, releases, repairs, reports,
     rubrics, runs, sealing, sgd, synths, verdicts)
 
 
@@ -87,6 +87,7 @@ RULES = (
     rule("price", data=(runs.rule_price, asked.rule_price)),
     rule("hold", data=(runs.rule_hold, asked.rule_hold)),
     rule("source", data=(runs.rule_source, runs.rule_same_text)),
+    rule("noise", data=noise.rule_noise),
     rule("synth", data=synths.rule_synth),
     rule("sgd", data=sgd.rule_sgd),
     rule("repair", data=repairs.rule_repair),

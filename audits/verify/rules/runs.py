@@ -1,6 +1,6 @@
 """Rules of runs of judges behind HTTP: what is held, asked, answered and paid (`schema/ENDPOINTS.md`)."""
 
-from history.model_folds import texts_of
+from history.model_folds import asked_about, texts_of
 
 TOKENS_MAX = 10_000_000
 PARTS = ("input", "cache_read", "cache_write", "output")
@@ -176,10 +176,11 @@ def rule_one_ask(state, e):
     """The first call of an ask is about texts that its judge was not asked about, a further one about the same as before."""
     if e.kind != "call.recorded" or e.experiment is None or not state.asks("one_ask"):
         return None
-    known = state.asked.get((e.experiment, e.data["judge"], *texts_of(e.data)), ())
+    known = state.asked.get(asked_about(e.experiment, e.data), ())
     if e.data["nth"] == 0 and known:
         return "texts that %s was not asked about before" % e.data["judge"], "an ask of another key, or the same again"
-    if e.data["nth"] > 0 and e.data["ask"] not in known:
+    both = set(known) | set(state.asked.get((e.experiment, e.data["judge"], *texts_of(e.data)), ()))
+    if e.data["nth"] > 0 and e.data["ask"] not in both:
         return "an ask of %s about these texts before" % e.data["judge"], "none"
     return None
 

@@ -26,6 +26,7 @@ use crate::id::Root;
 use crate::id::RunId;
 use crate::id::Text;
 use crate::payload::PrivateRef;
+use crate::payload::Verdict;
 use crate::payload::budget::at_least_one;
 use crate::payload::endpoint::words;
 use crate::payload::sgd::SgdPart;
@@ -54,6 +55,17 @@ words! {
     }
 }
 
+/// A judge is asked again about a sample of what it answered, to see how much its scores waver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RescoreTerms {
+    /// Which sample of the judge it is, from 1.
+    pub number: Count,
+    /// How many answers that gave a score it is drawn from: all of them.
+    pub of: Count,
+}
+
 /// A judge is about to ask a model behind HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +76,8 @@ pub struct JudgeRunOpened {
     pub account: Option<AccountId>,
     /// How many asks it has.
     pub asks: Count,
-    /// Merkle root of the keys of its asks, in their order.
+    /// Merkle root of the keys of its asks, in their order. Where answers are asked for again, the labelled digest of the
+    /// entries of the calls that the sample is drawn from.
     pub asks_root: Root,
     /// The program that asks.
     pub build: Text,
@@ -78,6 +91,9 @@ pub struct JudgeRunOpened {
     /// The table that it is priced by; absent at a free endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceTableId>,
+    /// What is asked again; absent where rows are scored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rescore: Option<RescoreTerms>,
     /// Its name.
     pub run: RunId,
     /// The run of a prompt that it scores rows for; absent where it scores for none.
@@ -221,6 +237,19 @@ pub(super) fn attempts<'de, D: Deserializer<'de>>(
     Err(D::Error::custom("expected at most 16 attempts"))
 }
 
+/// The call that gave a score first, where its ask is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FirstCall {
+    /// The call.
+    pub call: EventId,
+    /// The score that it gave.
+    pub score_micro: Micro,
+    /// Its entry.
+    pub seq: Count,
+}
+
 /// An ask came to something.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -243,6 +272,9 @@ pub struct CallRecorded {
     /// Fingerprint of the system that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Text>,
+    /// The call about the same texts that gave a score, where this one asks again; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstCall>,
     /// The hold; absent at a free endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Text>,
@@ -334,4 +366,48 @@ pub struct ScoreMissed {
     pub policy: PolicyId,
     /// What the call came to.
     pub reason: CallOutcome,
+}
+
+/// How much scores of a judge waver, on rows that it was asked about twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NoiseFigures {
+    /// Rows that have both scores.
+    pub answered: Count,
+    /// Rows that were drawn.
+    pub asked: Count,
+    /// Rows of both scores that differ.
+    pub differing: Count,
+    /// Rows whose second ask came to no answer.
+    pub missed: Count,
+    /// Standard deviation of one score in millionths; absent below two rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd_micro: Option<Count>,
+    /// Half of the width of the shift's interval of .95, in millionths; absent below two rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift_half_micro: Option<Count>,
+    /// Mean of the second scores less the first ones, in millionths; absent below two rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift_micro: Option<Micro>,
+}
+
+/// A run that asked again ended: how much scores of its judge waver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NoiseMeasured {
+    /// Of this run.
+    pub figures: NoiseFigures,
+    /// The judge.
+    pub judge: JudgeId,
+    /// Of every run of the judge that asked again, this one included.
+    pub pooled: NoiseFigures,
+    /// The run.
+    pub run: RunId,
+    /// The standard deviation that the plan allows, in millionths; absent where scores have to come out the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd_max_micro: Option<Count>,
+    /// What all runs together say: pass where scores waver no more than is allowed.
+    pub verdict: Verdict,
 }

@@ -60,6 +60,9 @@ pub struct Decoding {
 pub struct AskedAt {
     /// The endpoint.
     pub endpoint: EndpointId,
+    /// How much its scores may waver, as a standard deviation in millionths; absent where each has to come out the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_sd_max_micro: Option<Count>,
     /// The model that has to answer.
     pub pin: Text,
     /// The plan: how rows are shown, and how answers are read.

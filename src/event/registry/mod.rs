@@ -117,6 +117,7 @@ use crate::payload::model_runs::CallRecorded;
 use crate::payload::model_runs::JudgeRunClosed;
 use crate::payload::model_runs::JudgeRunOpened;
 use crate::payload::model_runs::JudgeRunResumed;
+use crate::payload::model_runs::NoiseMeasured;
 use crate::payload::model_runs::ScoreMissed;
 use crate::payload::model_terms::EndpointRegistered;
 use crate::payload::model_terms::PriceTableRegistered;
@@ -642,6 +643,7 @@ registry! {
         MetaUpdated          "meta.updated"         1  by Signers::Role(MetaOptimizer), Experiment, unique [update];
         MetaValidated        "meta.validated"       1  by Signers::Role(Arbiter),   Experiment,    unique [update];
         LibTemplateAdded     "lib.template_added"   1  by Signers::Role(MetaOptimizer), Experiment, unique [template_digest];
+        NoiseMeasured        "noise.measured"       1  by Signers::Role(Scorer),    Experiment,    unique [run];
         // The next kind goes here.
     }
     retired {

@@ -112,7 +112,8 @@ enum MemberSchemas<'a> {
     },
     Score {
         ticket: MemberSchema<'a>,
-        reasoning: MemberSchema<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<MemberSchema<'a>>,
         score: MemberSchema<'a>,
     },
 }
@@ -187,14 +188,22 @@ fn schema(format: &AnswerFormat) -> Option<AnswerSchema<'_>> {
                 choice: member("string", None, Some(choices.as_slice())),
             },
         ),
-        AnswerFormat::Json { levels, .. } => (
-            &["ticket", "reasoning", "score"],
-            MemberSchemas::Score {
+        AnswerFormat::Json {
+            levels, reasoning, ..
+        } => {
+            let has_reasons = reasoning != "none";
+            let required: &[&str] = if has_reasons {
+                &["ticket", "reasoning", "score"]
+            } else {
+                &["ticket", "score"]
+            };
+            let score = MemberSchemas::Score {
                 ticket: member("string", None, None),
-                reasoning: member("string", None, None),
+                reasoning: has_reasons.then(|| member("string", None, None)),
                 score: member("integer", Some(levels.as_slice()), None),
-            },
-        ),
+            };
+            (required, score)
+        }
     };
     Some(AnswerSchema {
         open: false,

@@ -7,6 +7,7 @@ use clover_workflow::sgd::agents;
 use serde_json::Value;
 use serde_json::json;
 
+use super::SimulatedJudge;
 use super::VERSION_SUFFIX;
 use super::judged;
 use super::script::Fault;
@@ -34,6 +35,8 @@ struct WantedAnswer {
     limit: u64,
     logprobs: bool,
     model: String,
+    /// Whether reasons stand before the score.
+    reasons: bool,
     seed: Option<u64>,
     warm: bool,
 }
@@ -115,6 +118,7 @@ fn wanted(dialect: Dialect, path: &str, body: &Value, ignored: &[String]) -> Wan
             .unwrap_or(u64::MAX),
         logprobs: logprobs && follows("logprobs"),
         model: model.to_owned(),
+        reasons: schema["properties"]["reasoning"].is_object(),
         seed: seed.as_u64().filter(|_| follows("seed")),
         warm: temperature.as_f64().is_none_or(|of| of > 0.0) && follows("temperature"),
     }
@@ -179,7 +183,7 @@ pub(super) fn answer(
     (dialect, path): (Dialect, &str),
     (body, bytes): (&Value, &[u8]),
     (seed, asked): (u64, u64),
-    fault: &Fault,
+    (fault, judge): (&Fault, Option<(SimulatedJudge, u64)>),
 ) -> SimulatedAnswer {
     let wanted = wanted(dialect, path, body, &fault.ignore);
     let digest = Digest::sha256(body.to_string().as_bytes());
@@ -199,23 +203,30 @@ pub(super) fn answer(
             .collect(),
         _ => Vec::new(),
     };
+    let judged = judge.and_then(|(judge, n)| {
+        let text = body.to_string();
+        // Who wavers does so each time, whatever the seed and the temperature of a request are.
+        let drawn = tree.child(&format!("time {asked}"));
+        judge.level((seed, n), (&text, &drawn), wanted.levels.len())
+    });
     let draw = wanted.seed.unwrap_or(asked);
-    let judged = judged::level(&wanted.model, body, wanted.levels.len(), draw);
-    let drawn_level = number(1) % wanted.levels.len().max(1);
-    let level = wanted.levels.get(judged.unwrap_or(drawn_level));
+    let told = judged::level(&wanted.model, body, wanted.levels.len(), draw);
+    let place = told.or(judged).unwrap_or_else(|| number(1) % wanted.levels.len().max(1));
+    let level = wanted.levels.get(place);
     let (text, cut) = match wanted.choices.len() {
         _ if is_said => (played.unwrap_or_else(|| said(fault)), false),
         _ if level.is_some() => {
             let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
             let level = json!(level.copied().unwrap_or_default());
-            let mut members = [
-                ("ticket", ticket),
-                ("reasoning", reasoning),
-                ("score", level),
-            ];
+            let mut members = vec![("ticket", ticket), ("score", level)];
+            if wanted.reasons {
+                members.insert(1, ("reasoning", reasoning));
+            }
             // As servers do that hold a model to a schema: in the order in which the request names them.
             members.sort_by_key(|(name, _)| named_at(bytes, name));
+            let members = members.iter();
             let members = members.map(|(name, value)| format!("\"{name}\":{value}"));
+            let members: Vec<_> = members.collect();
             (format!("{{{}}}", members.join(",")), false)
         }
         0 => (words.join(" "), wanted.limit < WORDS_SAID),

@@ -4,6 +4,7 @@
 mod answer;
 mod cassette;
 mod judged;
+mod merit;
 mod script;
 mod serve;
 
@@ -19,6 +20,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 pub use cassette::Tape;
+pub use merit::SimulatedJudge;
 pub use script::Script;
 pub use script::ScriptError;
 
@@ -32,6 +34,8 @@ pub struct DoubleOptions {
     pub listen: Option<SocketAddr>,
     /// The seed of its answers.
     pub seed: u64,
+    /// How it judges; without it each request has a level of its own.
+    pub judge: Option<SimulatedJudge>,
     /// Faults.
     pub script: Script,
     /// A cassette that it answers from, and from nothing else; it answers by its seed without one.

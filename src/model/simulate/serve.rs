@@ -203,7 +203,7 @@ async fn reply(served: &DoubleServer, stream: &TcpStream, request: &Request) -> 
     let mut fault = options.script.fault(n, &request.path, &text);
     let taped = taped(served, request, &mut fault);
     let (status, body, billed) = taped.unwrap_or_else(|| {
-        let (status, body, billed) = judged(served, request, &text, &fault);
+        let (status, body, billed) = judged((served, n), request, &text, &fault);
         (status, body.into_bytes(), billed)
     });
     let cuts = fault.cut_at.is_some() || fault.reset_at.is_some() || fault.stall_at.is_some();
@@ -267,7 +267,7 @@ fn taped(served: &DoubleServer, request: &Request, fault: &mut Fault) -> Option<
 
 /// Status, body, and the model with its tokens.
 fn judged(
-    served: &DoubleServer,
+    (served, n): (&DoubleServer, u64),
     request: &Request,
     text: &str,
     fault: &Fault,
@@ -298,7 +298,7 @@ fn judged(
         (dialect, &request.path),
         (&body, &request.body),
         seed,
-        fault,
+        (fault, options.judge.map(|judge| (judge, n))),
     );
     let status = fault.status.unwrap_or(200);
     let usual = match status {

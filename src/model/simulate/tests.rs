@@ -32,6 +32,7 @@ const CANARY: &str = "sk-canary-0123456789";
 
 fn double(script: &str) -> Double {
     let options = DoubleOptions {
+        judge: None,
         seed: 7,
         script: Script::parse(script).unwrap(),
         key: Some(Secret::new(CANARY.to_owned())),
@@ -241,6 +242,7 @@ fn usage_and_model_are_what_the_script_says() {
 #[test]
 fn a_double_listens_on_loopback_alone_and_a_script_names_its_wrong_line() {
     let options = DoubleOptions {
+        judge: None,
         listen: Some(([0, 0, 0, 0], 0).into()),
         ..DoubleOptions::default()
     };

@@ -138,10 +138,15 @@ pub struct AssumptionRow {
 /// Rows that anything was said of; all others are untested.
 pub type AssumptionRows = BTreeMap<Assumption, AssumptionRow>;
 
+/// The part of CLOVER.J2 that asking again speaks of.
+const REPLAY: &str = "replay";
+
 /// What says that a judge contradicted itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Witness {
+    /// Answers of a judge that has to say the same again, and did not.
+    NoiseMeasured,
     /// A score that differs from the recorded one.
     ScoreConflict,
     /// A re-score with a mismatch.
@@ -152,6 +157,7 @@ impl Witness {
     /// Its kind.
     pub fn kind(self) -> Kind {
         match self {
+            Self::NoiseMeasured => Kind::NoiseMeasured,
             Self::ScoreConflict => Kind::ScoreConflict,
             Self::ScoreReplayed => Kind::ScoreReplayed,
         }
@@ -218,7 +224,11 @@ impl AssumptionRow {
         let of = of.filter(|_| state.asks(Question::FoundOfEach));
         let each = of.into_iter().flat_map(BTreeMap::values);
         let worst = each.max_by_key(|evidence| (evidence.status, evidence.seq));
-        worst.or_else(|| self.parts.get(part)).copied()
+        let whole = self.parts.get(part);
+        // Judges that are no models behind HTTP stand beside what was found of each that is one.
+        let both = worst.into_iter().chain(whole.filter(|_| part == REPLAY));
+        let both = both.max_by_key(|evidence| (evidence.status, evidence.seq));
+        both.or(whole).copied()
     }
 
     /// Takes in what was found of a part.
@@ -320,6 +330,11 @@ impl Assumptions {
             Payload::ScoreConflict(conflict) => (&conflict.judge, Witness::ScoreConflict),
             Payload::ScoreReplayed(replayed) if replayed.mismatches.value() > 0 => {
                 (&replayed.judge, Witness::ScoreReplayed)
+            }
+            Payload::NoiseMeasured(of)
+                if of.sd_max_micro.is_none() && of.figures.differing.value() > 0 =>
+            {
+                (&of.judge, Witness::NoiseMeasured)
             }
             _ => return,
         };

@@ -2,6 +2,7 @@
 
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::payload::Verdict;
 use clover_event::payload::assumption::Assessment;
@@ -93,10 +94,12 @@ pub const READS: &[Kind] = &[
     Kind::GateEvaluated,
     Kind::GuardrailChecked,
     Kind::JudgeDriftChecked,
+    Kind::JudgeRunOpened,
     Kind::LabelDesignRegistered,
     Kind::LabelProcessAudited,
     Kind::LabelRecorded,
     Kind::LabelSealed,
+    Kind::NoiseMeasured,
     Kind::OpeDiagnosed,
     Kind::OuaEstimated,
     Kind::PatchProposed,
@@ -215,9 +218,22 @@ pub(super) fn found(
             }
         }
         Payload::ScoreConflict(_) => say(says(CloverJ2, "conflict", Status::Fail)),
+        // Until it is measured nobody knows what was not liked.
+        Payload::JudgeRunOpened(said) if said.rescore.is_some() => {
+            say(of_judge(&said.judge, Status::Fail));
+        }
+        Payload::NoiseMeasured(found) => say(of_judge(&found.judge, judged(found.verdict))),
         Payload::ScoreReplayed(found) => say(says(CloverJ2, "replay", repeated(found))),
         Payload::SplitsFormed(formed) => say(says(H1, "separation", separated(formed.separation))),
         _ => {}
+    }
+}
+
+/// What asking a judge again says of it.
+fn of_judge(judge: &JudgeId, status: Status) -> Update {
+    Update {
+        of: Some(FindingSubject::Named(judge.to_string())),
+        ..says(Assumption::CloverJ2, "replay", status)
     }
 }
 

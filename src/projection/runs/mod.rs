@@ -3,6 +3,7 @@
 
 pub mod masses;
 pub mod money;
+pub mod noise;
 pub mod rules;
 mod source;
 mod texts;
@@ -30,6 +31,9 @@ use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use noise::JudgeNoise;
+pub use noise::RescoredCalls;
+
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::BudgetReserved,
@@ -38,6 +42,7 @@ pub const READS: &[Kind] = &[
     Kind::JudgeRunClosed,
     Kind::JudgeRunOpened,
     Kind::JudgeRunResumed,
+    Kind::NoiseMeasured,
     Kind::ScoreMissed,
     Kind::ScoreRecorded,
 ];
@@ -94,6 +99,8 @@ pub struct ModelRun {
     pub holds: u64,
     /// Whether it records asks as lost: then it goes on before anything else.
     pub is_losing: bool,
+    /// What was asked again, where answers are.
+    pub rescored: Option<RescoredCalls>,
     /// As it was opened.
     pub said: JudgeRunOpened,
     /// Where.
@@ -121,6 +128,7 @@ impl ModelRun {
             hold: None,
             holds: 0,
             is_losing: false,
+            rescored: said.rescore.map(|_| RescoredCalls::default()),
             said: said.clone(),
             seq,
             settled: 0,
@@ -209,6 +217,8 @@ pub struct ModelRuns {
     pub by_id: BTreeMap<RunId, ModelRun>,
     /// How often a row was missed, by experiment, judge and row.
     pub missed: BTreeMap<String, u64>,
+    /// Answers of each judge that gave a score, and what came of asking for them again, by experiment and judge.
+    pub noise: BTreeMap<String, JudgeNoise>,
 }
 
 /// A row of a judge as a key of `missed`.
@@ -239,6 +249,25 @@ impl ModelRuns {
         self.by_id.get(run).is_some_and(|of| of.end.is_none())
     }
 
+    /// The answers of a judge, and how much its scores waver.
+    pub fn noise_of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&JudgeNoise> {
+        self.noise.get(&noise::judge_key(experiment, judge))
+    }
+
+    /// Takes in a call as one of the answers that may be asked for again, or as a second answer.
+    fn heard(&mut self, (seq, experiment): (u64, &ExperimentId), said: &CallRecorded) {
+        let key = noise::judge_key(experiment, &said.judge);
+        if said.first.is_none() {
+            if said.outcome == CallOutcome::Answered {
+                self.noise.entry(key).or_default().scored.push(seq);
+            }
+        } else if let Some(of) = self.by_id.get_mut(&said.run)
+            && let Some(rescored) = &mut of.rescored
+        {
+            rescored.take(said);
+        }
+    }
+
     fn called(&mut self, id: EventId, said: &CallRecorded) {
         let key = said.ask.to_hex();
         if is_asked_again(said.outcome) {
@@ -256,7 +285,7 @@ impl ModelRuns {
             if let Some(hold) = &mut run.hold {
                 hold.bounds = hold.bounds.saturating_add(said.bound_usd_micro.value());
             }
-            if said.outcome != CallOutcome::Lost {
+            if said.outcome != CallOutcome::Lost && said.first.is_none() {
                 run.unnamed.insert(id);
             }
         }
@@ -278,6 +307,12 @@ impl Fold for ModelRuns {
                 if let Some(experiment) = &event.header.experiment {
                     let known = self.by_id.entry(said.run.clone());
                     known.or_insert_with(|| ModelRun::opened((experiment, seq), said));
+                    if said.rescore.is_some() {
+                        let key = noise::judge_key(experiment, &said.judge);
+                        let of = self.noise.entry(key).or_default();
+                        of.runs += 1;
+                        of.unmeasured.get_or_insert_with(|| said.run.clone());
+                    }
                 }
             }
             Payload::JudgeRunResumed(said) => {
@@ -307,7 +342,21 @@ impl Fold for ModelRuns {
                     run.uncalled = run.hold.take().map_or(0, |of| of.asks_left);
                 }
             }
-            Payload::CallRecorded(said) => self.called(event.id, said),
+            Payload::CallRecorded(said) => {
+                if let Some(experiment) = &event.header.experiment {
+                    self.heard((seq, experiment), said);
+                }
+                self.called(event.id, said);
+            }
+            Payload::NoiseMeasured(said) => {
+                let of = self.by_id.get(&said.run);
+                let found = of.and_then(|of| Some((of, of.rescored.as_ref()?)));
+                if let Some((of, rescored)) = found {
+                    let key = noise::judge_key(&of.experiment, &of.said.judge);
+                    let known = self.noise.entry(key).or_default();
+                    known.take(of.said.asks.value(), rescored);
+                }
+            }
             Payload::ScoreRecorded(said) => {
                 if let Some(of) = &said.call {
                     self.named(&of.call);

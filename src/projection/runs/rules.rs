@@ -36,6 +36,7 @@ use super::masses;
 use super::money;
 use super::money::CallMoney;
 use super::money::MONEY;
+use super::noise;
 use super::source;
 use super::texts;
 use crate::asked::AskedRuns;
@@ -506,6 +507,7 @@ impl Rule for RunRules {
                 breaches.take(RuleName::Run, check_opened(state, event, said));
                 breaches.take(RuleName::Endpoint, check_place(state, said));
                 breaches.take(RuleName::Price, check_priced(state, event, said));
+                breaches.take(RuleName::Noise, noise::check_opened(state, event, said));
             }
             Payload::JudgeRunResumed(said) => {
                 breaches.take(RuleName::Run, check_resumed(state, event, said));
@@ -521,7 +523,11 @@ impl Rule for RunRules {
                     breaches.take(RuleName::Ask, check_ask(state, said));
                     breaches.take(RuleName::Price, check_cost(state, said));
                     breaches.take(RuleName::Hold, check_held(state, said));
+                    breaches.take(RuleName::Noise, noise::check_call(state, event, said));
                 }
+            }
+            Payload::NoiseMeasured(said) => {
+                breaches.take(RuleName::Noise, noise::check_measured(state, event, said));
             }
             // Holds of runs that ask a model for something else are held by the rule of those.
             Payload::BudgetReserved(said) if !is_asked(state, &said.run) => {
@@ -535,6 +541,7 @@ impl Rule for RunRules {
     }
 
     fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
+        noise::provides(event, facts);
         source::provides(event, facts);
         texts::provides(event, facts);
     }

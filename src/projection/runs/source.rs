@@ -35,7 +35,7 @@ use crate::judges::Judges;
 const LABEL: &str = "clover/call/v1";
 
 /// What a call came to, about which texts, for which judge.
-fn call_digest(
+pub(super) fn call_digest(
     (experiment, judge): (&ExperimentId, &JudgeId),
     call: EventId,
     (outcome, texts): (CallOutcome, &AskedTexts),
@@ -172,7 +172,8 @@ pub(super) fn provides(event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
                 });
             }
         }
-        Payload::CallRecorded(said) => {
+        // What was asked again gives no score: the first answer stays.
+        Payload::CallRecorded(said) if said.first.is_none() => {
             let whose = (experiment, &said.judge);
             facts.push(Fact::Gives {
                 digest: call_digest(whose, event.event.id, (said.outcome, &said.texts)),

@@ -26,7 +26,15 @@ const ASKED_AS: &str = "clover/asked-as/v1";
 /// Label of the digest that says about which texts a row was missed.
 const MISSED: &str = "clover/missed-with/v1";
 
-fn asked(experiment: &ExperimentId, judge: &JudgeId, texts: &AskedTexts) -> Digest {
+/// Label of the digest that says that a judge was asked about texts again.
+const ASKED_AGAIN: &str = "clover/asked-again/v1";
+
+/// That a judge was asked about texts; where it is asked again, in which run.
+fn asked(experiment: &ExperimentId, said: &CallRecorded) -> Digest {
+    let (judge, texts) = (&said.judge, &said.texts);
+    if said.first.is_some() {
+        return canon::digest(ASKED_AGAIN, &(experiment, judge, texts, &said.run));
+    }
     canon::digest(ASKED, &(experiment, judge, texts))
 }
 
@@ -46,7 +54,7 @@ pub(super) fn provides(event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
     let mut gives = |digest| facts.push(Fact::Gives { digest, once: None });
     match &event.event.payload {
         Payload::CallRecorded(said) => {
-            gives(asked(experiment, &said.judge, &said.texts));
+            gives(asked(experiment, said));
             gives(asked_as(experiment, said));
         }
         Payload::ScoreMissed(said) => {
@@ -89,7 +97,7 @@ pub(super) fn requires(state: &State, event: &ProposedEvent<'_>, facts: &mut Vec
         Payload::CallRecorded(said) if state.asks(Question::OneAsk) => {
             facts.push(if said.nth.value() == 0 {
                 Fact::Forbids {
-                    digest: asked(experiment, &said.judge, &said.texts),
+                    digest: asked(experiment, said),
                     rule: RuleName::Ask,
                 }
             } else {

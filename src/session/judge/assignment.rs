@@ -141,6 +141,7 @@ impl Assignment {
                 let bytes = of.to_bytes();
                 asked = Some(AskedAt {
                     endpoint: of.endpoint.clone(),
+                    noise_sd_max_micro: of.noise_sd_max_micro.and_then(clover_num::Count::new),
                     pin: fixed(&of.pin),
                     plan: batch::reference(&bytes, "application/json"),
                     plan_digest: of.digest(),

@@ -21,6 +21,24 @@ use clover_workflow::judge::command;
 /// Why a judge's work stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgingError {
+    /// A run that asked for answers again is no run that scored rows, or the other way round.
+    #[error(
+        "run {0} asks for answers again, and scores no rows: its figures follow from its calls, which clover verify adds up"
+    )]
+    AskedAgain(RunId),
+    /// A run that scores rows is open.
+    #[error("run {0} of judge ask is open: it ends before answers are asked for again")]
+    StillAsking(RunId),
+    /// Answers that may be drawn have no row here.
+    #[error(
+        "{missing} of {all} answers that may be drawn have no row with their texts here: all are needed, so that nobody chooses among them"
+    )]
+    NotDrawable {
+        /// Answers that gave a score.
+        all: usize,
+        /// Those without a row.
+        missing: usize,
+    },
     /// The judge that would be asked is not the registered one, and nobody said that it changed.
     #[error("{}", other_judge(.registered, .asked, *.seq))]
     ChangedJudge {

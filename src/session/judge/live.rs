@@ -13,6 +13,7 @@ use clover_event::id::Root;
 use clover_event::id::RunId;
 use clover_event::id::Text;
 use clover_event::payload::model_runs::AskedTexts;
+use clover_event::payload::model_runs::FirstCall;
 use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::JudgeRunResumed;
 use clover_event::payload::model_runs::RunEnd;
@@ -147,7 +148,7 @@ impl LiveCounts {
     }
 
     /// What is on record of a run.
-    fn take(&mut self, ledger: &Ledger, run: &RunId) {
+    pub(super) fn take(&mut self, ledger: &Ledger, run: &RunId) {
         let runs = ledger.state().fold::<ModelRuns>();
         if let Some(of) = runs.by_id.get(run) {
             self.by_outcome = of.by_outcome.clone();
@@ -159,6 +160,8 @@ impl LiveCounts {
 
 /// One ask with the rows that it stands for.
 pub(super) struct LiveAsk {
+    /// The call that gave a score first, where it is asked for again.
+    pub first: Option<FirstCall>,
     /// The ask's key.
     pub key: Digest,
     /// Which call of it is next.
@@ -219,6 +222,9 @@ fn start(
         .open(&assignment.experiment, assignment.judge())
         .cloned();
     if let Some(open) = &open {
+        if open.said.rescore.is_some() {
+            return Err(JudgingError::AskedAgain(open.said.run.clone()).into());
+        }
         as_opened(open, terms)?;
     }
     let tariff = tariff(ledger, terms, open.as_ref())?;
@@ -244,7 +250,7 @@ fn start(
 }
 
 /// A run that is open goes on under the account and the cap that it was opened with: others that are named are refused.
-fn as_opened(open: &ModelRun, terms: &AskTerms<'_>) -> Result<(), JudgingError> {
+pub(super) fn as_opened(open: &ModelRun, terms: &AskTerms<'_>) -> Result<(), JudgingError> {
     let said = &open.said;
     let is_account = terms.account.is_none() || terms.account == said.account;
     let is_cap = terms.cap.is_none() || terms.cap == said.cap_usd_micro;
@@ -367,7 +373,7 @@ fn course(
 }
 
 /// What calls of the plan cost, and who pays: of a run that is open, as it was opened.
-fn tariff(
+pub(super) fn tariff(
     ledger: &Ledger,
     terms: &AskTerms<'_>,
     open: Option<&ModelRun>,
@@ -392,6 +398,16 @@ fn consent(
     let asks = rows.asks.len() as u64;
     let bounds = rows.asks.iter().map(|of| of.bound.value());
     let most = bounds.fold(0, u64::saturating_add);
+    spending(ports, (asks, most, late), terms, tariff)
+}
+
+/// Asks whether so many asks may be sent, which cost at most so much.
+pub(super) fn spending(
+    ports: &mut dyn Ports,
+    (asks, most, late): (u64, u64, u64),
+    terms: &LiveTerms<'_>,
+    tariff: Option<&Tariff>,
+) -> Result<(), SessionError> {
     let most = terms.asks.cap.map_or(most, |cap| most.min(cap.value()));
     let is_small = most <= UNASKED_USD_MICRO && (asks <= UNASKED_MAX || tariff.is_none());
     let is_small = is_small && (late == 0 || tariff.is_none());
@@ -433,6 +449,7 @@ fn opened(
             endpoint: terms.asks.plan.endpoint.clone(),
             judge: recorder.judge.clone(),
             prices: tariff.map(|of| of.prices.clone()),
+            rescore: None,
             run: run.clone(),
             sgd: terms.asks.sgd.clone(),
         };
@@ -458,6 +475,16 @@ fn resumed(
     if !is_same {
         return Err(JudgingError::OtherRows(run).into());
     }
+    gone_on(recorder, open, asks)
+}
+
+/// Records as lost what a run held for, and that it goes on; with its epoch.
+pub(super) fn gone_on(
+    recorder: &mut Recorder<'_>,
+    open: &ModelRun,
+    asks: &mut [LiveAsk],
+) -> Result<(RunId, u64), SessionError> {
+    let run = open.said.run.clone();
     let mut commands = Vec::new();
     if let Some(hold) = &open.hold {
         let lost = usize::try_from(hold.asks_left).unwrap_or(usize::MAX);

@@ -191,6 +191,7 @@ impl Recorder<'_> {
             ask: ask.key,
             bound: ask.bound,
             epoch,
+            first: ask.first,
             hold,
             judge: self.judge.clone(),
             nth: count(ask.nth),
@@ -212,6 +213,7 @@ impl Recorder<'_> {
             detail: None,
             epoch: count(of.epoch),
             fingerprint: None,
+            first: ask.first,
             hold: Some(hold.name.clone()),
             judge: self.judge.clone(),
             masses: None,
@@ -445,6 +447,10 @@ impl Recorder<'_> {
         let (mut good, mut missed, mut of_rows) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (call, id) in calls.iter().zip(ids) {
             let ask = &asks[call.at];
+            if ask.first.is_some() {
+                // The first answer stays the score.
+                continue;
+            }
             let of = CallOf {
                 call: *id,
                 texts: ask.texts,

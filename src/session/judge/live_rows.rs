@@ -21,6 +21,7 @@ use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::judged::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
+use clover_workflow::ask::judged::SERIES;
 use clover_workflow::ask::sending::AskRequest;
 use clover_workflow::import::ImportRow;
 use clover_workflow::judge::run::RawRecord;
@@ -71,10 +72,11 @@ impl LiveRows {
 }
 
 /// The last call of an ask.
-struct LastCall {
-    id: EventId,
+pub(super) struct LastCall {
+    pub id: EventId,
+    pub seq: u64,
     experiment: Option<ExperimentId>,
-    said: Box<CallRecorded>,
+    pub said: Box<CallRecorded>,
 }
 
 /// What is known where rows are sorted.
@@ -141,6 +143,16 @@ impl RowSorter<'_> {
 
     /// What is asked about a row.
     fn ask(&self, row: &ImportRow, reading: &Reading) -> Result<ModelAsk, SessionError> {
+        self.ask_in(SERIES, row, reading)
+    }
+
+    /// What is asked about a row in a series.
+    pub(super) fn ask_in(
+        &self,
+        series: &str,
+        row: &ImportRow,
+        reading: &Reading,
+    ) -> Result<ModelAsk, SessionError> {
         let texts = reading.texts();
         let said = (
             row.prompt.as_deref().unwrap_or_default(),
@@ -150,7 +162,7 @@ impl RowSorter<'_> {
         if fenced.is_overlong() {
             return Err(JudgingError::Overlong { line: row.line }.into());
         }
-        Ok(self.plan.ask(self.told, &fenced))
+        Ok(self.plan.ask_in(series, self.told, &fenced))
     }
 
     /// Takes in a row whose text has no score; whether it is to be asked about.
@@ -194,6 +206,7 @@ impl RowSorter<'_> {
                 .bound(request.body.len(), self.plan.max_output_tokens)
         });
         found.asks.push(LiveAsk {
+            first: None,
             key,
             nth: nth.unwrap_or_default(),
             rows: vec![(row, reading)],
@@ -214,7 +227,7 @@ impl RowSorter<'_> {
     }
 
     /// Whether a call is of this judge: an ask is of one judge, whatever it came to.
-    fn is_own(&self, last: &LastCall) -> bool {
+    pub(super) fn is_own(&self, last: &LastCall) -> bool {
         let experiment = &self.assignment.experiment;
         last.experiment.as_ref() == Some(experiment) && last.said.judge == *self.assignment.judge()
     }
@@ -262,7 +275,7 @@ impl RowSorter<'_> {
     }
 
     /// The last call of an ask.
-    fn last_call(&self, key: &Digest) -> Result<Option<LastCall>, SessionError> {
+    pub(super) fn last_call(&self, key: &Digest) -> Result<Option<LastCall>, SessionError> {
         let mut last = None;
         let mut nth = 0;
         while let Some(count) = Count::new(nth) {
@@ -280,6 +293,7 @@ impl RowSorter<'_> {
         Ok(read.and_then(|event| match event.payload {
             Payload::CallRecorded(said) => Some(LastCall {
                 id: event.id,
+                seq,
                 experiment: event.header.experiment,
                 said,
             }),

@@ -15,6 +15,7 @@ pub mod live_outlook;
 mod live_record;
 mod live_rows;
 pub mod live_stop;
+pub mod noise;
 pub mod registration;
 pub mod reread;
 mod reread_models;

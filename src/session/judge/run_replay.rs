@@ -420,6 +420,7 @@ impl Walk<'_> {
             ask: line.ask.unwrap_or(said.ask),
             bound: line.bound,
             epoch: count(self.now.epoch),
+            first: said.first,
             hold: self.now.hold.as_ref().map(|of| of.name.clone()),
             judge: self.now.said.judge.clone(),
             nth: said.nth,

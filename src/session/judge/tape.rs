@@ -70,6 +70,9 @@ impl RunBasis {
         let state = ledger.state();
         let run = state.fold::<ModelRuns>().by_id.get(name);
         let run = run.ok_or_else(|| JudgingError::NoRun(name.clone()))?;
+        if run.said.rescore.is_some() {
+            return Err(JudgingError::AskedAgain(name.clone()).into());
+        }
         let judge = &run.said.judge;
         let damaged = |what: &str| JudgingError::NoPlan {
             judge: judge.clone(),

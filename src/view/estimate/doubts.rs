@@ -56,7 +56,7 @@ use crate::workflow::judge::kinship;
 pub struct ClaimBasis {
     /// Assumptions that fail and that no label mends, a sentence each.
     failing: Vec<String>,
-    /// What the judge shares with policies and with other judges, a sentence each.
+    /// What the judge shares with policies and with other judges, and how much its scores waver, a sentence each.
     kinship: Vec<String>,
     /// Other judges that scored rows of the experiment, and stand for themselves.
     others: Vec<JudgeId>,
@@ -99,6 +99,7 @@ impl ClaimBasis {
             kinship: kinship::of_registered(state, experiment, judge)
                 .iter()
                 .map(ToString::to_string)
+                .chain(registered::noise(state, experiment, judge))
                 .collect(),
             others: state.fold::<Judges>().beside(experiment, judge),
             insufficient: state

@@ -8,6 +8,8 @@ use crate::event::payload::label::DesignPurpose;
 use crate::ledger::State;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::designs::Designs;
+use crate::projection::runs::ModelRuns;
+use crate::view::judge_noise;
 
 /// Designs for audits of an experiment, with whether any of their labels is on record.
 pub(super) fn probes(state: &State, experiment: &ExperimentId) -> Vec<(DesignId, bool)> {
@@ -48,4 +50,14 @@ pub(super) fn assumptions(
         }),
     ];
     found.into_iter().flatten().collect()
+}
+
+/// How much scores of a judge behind HTTP waver, as it was measured; `None` of other judges.
+pub(super) fn noise(state: &State, experiment: &ExperimentId, judge: &JudgeId) -> Option<String> {
+    let of = state.fold::<ModelRuns>().noise_of(experiment, judge)?;
+    let words = judge_noise::in_words(&of.pooled());
+    Some(words.map_or_else(
+        || format!("Nobody measured how much scores of {judge} waver: clover judge noise."),
+        |words| format!("{judge}: {words}."),
+    ))
 }

@@ -10,6 +10,7 @@ use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
 use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::CallRecorded;
+use clover_event::payload::model_runs::FirstCall;
 use clover_event::payload::model_runs::LevelMass;
 use clover_event::payload::model_runs::UsageState;
 use clover_event::payload::model_terms::PriceRow;
@@ -160,6 +161,8 @@ pub struct CallFrame {
     pub bound: Count,
     /// How often the run had gone on.
     pub epoch: Count,
+    /// The call that gave a score first, where this one asks again.
+    pub first: Option<FirstCall>,
     /// The hold.
     pub hold: Option<Text>,
     /// The judge.
@@ -189,6 +192,7 @@ pub fn recorded(
         detail: kept_text(judged.answer.detail.as_deref()),
         epoch: frame.epoch,
         fingerprint: kept_text(reading.and_then(|of| of.fingerprint.as_deref())),
+        first: frame.first,
         hold: frame.hold,
         judge: frame.judge,
         masses: judged.answer.masses.clone(),

@@ -19,6 +19,9 @@ pub const OUTPUT_USUAL: u64 = 600;
 /// Levels, where a plan says nothing else.
 pub const LEVELS_USUAL: [i64; 5] = [1, 2, 3, 4, 5];
 
+/// Scores that have to come out the same.
+const EXACT: &str = "exact";
+
 /// Why a file is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanFileError {
@@ -54,16 +57,26 @@ struct FileDecoding {
     temperature_micro: Option<u64>,
 }
 
+/// How much scores may waver: `exact`, which is the usual, or a standard deviation.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FileDeterminism {
+    Noise { noise_sd_max_micro: u64 },
+    Word(String),
+}
+
 #[derive(Deserialize)]
 struct PlanFile {
     answer: Option<String>,
     #[serde(default)]
     decoding: FileDecoding,
+    determinism: Option<FileDeterminism>,
     endpoint: EndpointId,
     judge: JudgeId,
     levels: Option<Vec<i64>>,
     model: String,
     pin: Option<String>,
+    reasoning: Option<String>,
     #[serde(rename = "plan")]
     _version: String,
 }
@@ -78,7 +91,18 @@ struct PlanFile {
 pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
     let document = Document::parse(bytes)?;
     let file: PlanFile = document.decode()?;
-    let said: Value = document.decode()?;
+    let mut said: Value = document.decode()?;
+    let noise = match file.determinism {
+        Some(FileDeterminism::Noise { noise_sd_max_micro }) => Some(noise_sd_max_micro),
+        Some(FileDeterminism::Word(word)) if word == EXACT => {
+            // The usual is not kept.
+            if let Value::Object(members) = &mut said {
+                members.remove("determinism");
+            }
+            None
+        }
+        Some(FileDeterminism::Word(_)) | None => None,
+    };
     let plan = JudgePlan {
         answer: answer(file.answer.as_deref())?,
         endpoint: file.endpoint,
@@ -87,6 +111,8 @@ pub fn read(bytes: &[u8]) -> Result<JudgePlan, PlanFileError> {
         max_output_tokens: file.decoding.max_output_tokens.unwrap_or(OUTPUT_USUAL),
         pin: file.pin.unwrap_or_else(|| file.model.clone()),
         model: file.model,
+        noise_sd_max_micro: noise,
+        reasons: file.reasoning.as_deref() != Some("none"),
         repeat: None,
         seeded: file.decoding.seed.as_deref() == Some("derived"),
         temperature_micro: file.decoding.temperature_micro,
@@ -163,6 +189,15 @@ mod tests {
         let weighed = read(format!("{SHORT}answer: logprob\n").as_bytes()).unwrap();
         assert_eq!(weighed.weighed_levels().map(Count::value), Some(5));
         assert_eq!(read(&weighed.to_bytes()).unwrap(), weighed);
+        let noisy = format!("{SHORT}determinism: {{noise_sd_max_micro: 60000}}\nreasoning: none\n");
+        let noisy = read(noisy.as_bytes()).unwrap();
+        assert_eq!(
+            (noisy.noise_sd_max_micro, noisy.reasons),
+            (Some(60_000), false)
+        );
+        assert_eq!(read(&noisy.to_bytes()).unwrap(), noisy);
+        let exact = format!("{SHORT}determinism: exact\n");
+        assert_eq!(read(exact.as_bytes()).unwrap(), plan);
         let tens = format!("{SHORT}answer: logprob\nlevels: [0, 10]\n");
         let refused = read(tens.as_bytes()).unwrap_err();
         assert_eq!(refused, PlanFileError::Plan(JudgePlanError::Digits));
@@ -179,6 +214,8 @@ mod tests {
             ("decoding: {seed: fixed}\n", "decoding.seed"),
             ("cache: yes\n", "cache"),
             ("answer: line\n", "answer"),
+            ("determinism: mostly\n", "determinism"),
+            ("reasoning: after\n", "reasoning"),
         ] {
             let text = format!("{SHORT}{more}");
             match read(text.as_bytes()).unwrap_err() {

@@ -109,6 +109,7 @@ pub const fn way(kind: Kind) -> Way {
     match kind {
         Kind::SplitsListed => again(When::Replay, splits::listed, "the rows that were ingested before it: their clusters, the times they were first sampled, the split's seed and gap"),
         Kind::SplitsFormed => again(When::Replay, splits::formed, "the same as `splits.listed`; count and root of each part"),
+        Kind::NoiseMeasured => held(kind, RuleName::Noise, "sums over calls on record, which the rule adds up again"),
         Kind::PlanSealed => held(kind, RuleName::Plan, "commits to a plan that a person wrote"),
         Kind::PlanRevealed => held(kind, RuleName::Plan, "opens that commitment, and has to fit it"),
         Kind::CalibratorFitted => again(When::Either, estimates::fitted, "labelled rows, terms and fold seed; a candidate's under its own rubric"),

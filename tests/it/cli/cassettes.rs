@@ -325,6 +325,7 @@ fn a_double_answers_from_a_cassette_and_from_nothing_else() {
     read.unwrap();
     let tape = Arc::new(Tape::new(calls));
     let options = DoubleOptions {
+        judge: None,
         listen: Some(address),
         tape: Some(Arc::clone(&tape)),
         ..DoubleOptions::default()

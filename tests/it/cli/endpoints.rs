@@ -11,6 +11,7 @@ use clover::ground::secret::Secret;
 use clover::model::simulate::Double;
 use clover::model::simulate::DoubleOptions;
 use clover::model::simulate::Script;
+use clover::model::simulate::SimulatedJudge;
 use serde_json::Value;
 use serde_json::json;
 
@@ -20,7 +21,13 @@ const CANARY: &str = "sk-canary-0123456789";
 
 /// A double on a free port, which answers by a script.
 pub(super) fn double(script: &str, key: Option<&str>) -> Double {
+    doubled(script, key, None)
+}
+
+/// A double that judges by merits of rows.
+pub(super) fn doubled(script: &str, key: Option<&str>, judge: Option<SimulatedJudge>) -> Double {
     Double::start(DoubleOptions {
+        judge,
         key: key.map(|key| Secret::new(key.to_owned())),
         listen: None,
         script: Script::parse(script).unwrap(),

@@ -59,6 +59,7 @@ mod laid_out;
 mod late_rows;
 mod live;
 mod live_means;
+mod live_noise;
 mod live_runs;
 mod looks;
 mod meta;

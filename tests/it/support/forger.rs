@@ -292,11 +292,13 @@ fn rename(body: &mut Value, ids: &BTreeMap<String, String>) {
             }
         }
     }
-    let call = body
-        .get("data")
-        .and_then(|data| data.get("call")?.get("call"));
-    if let Some(id) = call.and_then(new) {
-        body["data"]["call"]["call"] = id.into();
+    for member in ["call", "first"] {
+        let call = body
+            .get("data")
+            .and_then(|data| data.get(member)?.get("call"));
+        if let Some(id) = call.and_then(new) {
+            body["data"][member]["call"] = id.into();
+        }
     }
     for field in NAMING {
         if let Some(id) = body.get("data").and_then(|data| new(data.get(field)?)) {

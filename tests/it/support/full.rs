@@ -450,6 +450,7 @@ fn run(test: &mut TestLedger) {
     let name: clover::event::id::RunId = "run-1".parse().unwrap();
     let judge = JudgeRegistered {
         asked: Some(AskedAt {
+            noise_sd_max_micro: None,
             endpoint: "main".parse().unwrap(),
             pin: text("m-1"),
             plan: blob_ref(&blobs[2]),
@@ -473,6 +474,7 @@ fn run(test: &mut TestLedger) {
         tool_snapshot: Digest::sha256(b""),
     };
     let opened = runs::JudgeRunOpened {
+        rescore: None,
         account: Some("judges".parse().unwrap()),
         asks: count(1),
         asks_root: Root(Digest::sha256(b"asks")),
@@ -505,6 +507,7 @@ fn run(test: &mut TestLedger) {
         status: Some(count(429)),
     };
     let call = runs::CallRecorded {
+        first: None,
         ask: Digest::sha256(b"ask"),
         attempts: vec![attempt],
         bound_usd_micro: count(1_000),
@@ -528,10 +531,10 @@ fn run(test: &mut TestLedger) {
     };
     let batch = [
         Command::new(judge, experiment()),
-        Command::new(opened, experiment()),
+        Command::new(opened.clone(), experiment()),
         Command::new(resumed, experiment()),
-        Command::new(held, None),
-        Command::new(call, experiment()),
+        Command::new(held.clone(), None),
+        Command::new(call.clone(), experiment()),
     ];
     let stand = test.append(&batch).unwrap();
     let missed = runs::ScoreMissed {
@@ -563,7 +566,7 @@ fn run(test: &mut TestLedger) {
         cost_usd_micro: count(0),
         end: runs::RunEnd::Completed,
         left: count(0),
-        run: name,
+        run: name.clone(),
         settled_usd_micro: count(0),
     };
     let batch = [
@@ -572,6 +575,121 @@ fn run(test: &mut TestLedger) {
         Command::new(closed, experiment()),
     ];
     test.append(&batch).unwrap();
+    rescored(test, (opened, held, call));
+}
+
+/// The judge scores a row, and is asked about it again.
+fn rescored(
+    test: &mut TestLedger,
+    (opened, held, call): (
+        clover::event::payload::model_runs::JudgeRunOpened,
+        clover::event::payload::model_runs::BudgetReserved,
+        clover::event::payload::model_runs::CallRecorded,
+    ),
+) {
+    use clover::event::calls::AttemptClass;
+    use clover::event::calls::CallAttempt;
+    use clover::event::calls::CallOutcome;
+    use clover::event::payload::model_runs as runs;
+    use clover::projection::runs::ModelRuns;
+    use clover::projection::runs::noise;
+
+    let begun = |run: &str, rescore: Option<(runs::RescoreTerms, Root)>| {
+        let mut opened = opened.clone();
+        opened.run = run.parse().unwrap();
+        if let Some((terms, root)) = rescore {
+            opened.rescore = Some(terms);
+            opened.asks_root = root;
+        }
+        let mut held = held.clone();
+        held.run = opened.run.clone();
+        held.hold = text(&format!("{run}/0/0"));
+        [Command::new(opened, experiment()), Command::new(held, None)]
+    };
+    let answered = |run: &str, ask: &[u8], first: Option<runs::FirstCall>| {
+        let mut call = call.clone();
+        call.ask = Digest::sha256(ask);
+        call.attempts = vec![CallAttempt {
+            class: AttemptClass::Ok,
+            ms: count(9),
+            status: Some(count(200)),
+        }];
+        call.cost_usd_micro = count(1_000);
+        call.epoch = count(0);
+        call.first = first;
+        call.hold = Some(text(&format!("{run}/0/0")));
+        call.model_returned = Some(text("m-1"));
+        call.outcome = CallOutcome::Answered;
+        call.run = run.parse().unwrap();
+        call.score_micro = Micro::new(750_000);
+        call.texts.a_hash = Digest::sha256(b"b");
+        Command::new(call, experiment())
+    };
+    let ended = |run: &str| {
+        let settled = runs::BudgetSettled {
+            amount: count(1_000),
+            hold: text(&format!("{run}/0/0")),
+            overrun: false,
+            run: run.parse().unwrap(),
+            unknown: count(0),
+        };
+        let closed = runs::JudgeRunClosed {
+            by_outcome: vec![runs::OutcomeCount {
+                calls: count(1),
+                outcome: CallOutcome::Answered,
+            }],
+            cost_usd_micro: count(1_000),
+            end: runs::RunEnd::Completed,
+            left: count(0),
+            run: run.parse().unwrap(),
+            settled_usd_micro: count(1_000),
+        };
+        [
+            Command::new(settled, None),
+            Command::new(closed, experiment()),
+        ]
+    };
+    test.append(&begun("run-2", None)).unwrap();
+    let first = test.append(&[answered("run-2", b"again", None)]).unwrap();
+    let (id, seq) = (first[0].id, first[0].seq);
+    let score = ScoreRecorded {
+        call: Some(runs::CallOf {
+            call: id,
+            texts: runs::AskedTexts {
+                a_hash: Digest::sha256(b"b"),
+                x_hash: Digest::sha256(b"x"),
+            },
+        }),
+        draw: count(1),
+        item: "item-live".parse().unwrap(),
+        judge: "live-1".parse().unwrap(),
+        policy: "baseline".parse().unwrap(),
+        prompt: None,
+        response: None,
+        score_micro: Micro::new(750_000).unwrap(),
+    };
+    let mut score = Command::new(score, experiment());
+    score.refs = vec![id];
+    test.append(&[score]).unwrap();
+    test.append(&ended("run-2")).unwrap();
+    let terms = runs::RescoreTerms {
+        number: count(1),
+        of: count(1),
+    };
+    let root = noise::frame_root(&[seq]);
+    test.append(&begun("run-3", Some((terms, root)))).unwrap();
+    let first = runs::FirstCall {
+        call: id,
+        score_micro: Micro::new(750_000).unwrap(),
+        seq: count(seq),
+    };
+    test.append(&[answered("run-3", b"anew", Some(first))])
+        .unwrap();
+    test.append(&ended("run-3")).unwrap();
+    let state = test.ledger.state();
+    let run = &state.fold::<ModelRuns>().by_id[&"run-3".parse().unwrap()];
+    let said = noise::measured(state, run, run.rescored.as_ref().unwrap()).unwrap();
+    test.append(&[Command::new(said, experiment())]).unwrap();
 }
 
 fn records(test: &mut TestLedger) {

@@ -44,6 +44,7 @@ pub mod tampered_iterations;
 pub mod tampered_labelled;
 pub mod tampered_looks;
 pub mod tampered_names;
+pub mod tampered_noise;
 pub mod tampered_picked;
 pub mod tampered_probed;
 pub mod tampered_promotions;

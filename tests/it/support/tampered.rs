@@ -126,6 +126,7 @@ const MAKERS: [fn() -> Vec<Sample>; 39] = [
     super::tampered_scales::all,
     super::tampered_tainted::all,
     super::tampered_held::all,
+    super::tampered_noise::all,
     super::tampered_descents::all,
     super::tampered_scored::all,
     super::tampered_promotions::all,

@@ -268,7 +268,7 @@ impl Tale {
         self.say("judge_run.resumed", json!({"epoch": 1, "run": "run-1"}));
     }
 
-    fn inside(&mut self, kind: &str, data: Value) -> usize {
+    pub fn inside(&mut self, kind: &str, data: Value) -> usize {
         self.world.say(RUNNER_3, kind, 1, EXP.into(), data)
     }
 
