@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 28;
+pub const NEWEST: u32 = 29;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -351,6 +351,9 @@ questions! {
     /// How often an order of the same rows may be claimed.
     OrderOnce "order_once" since 28 rule Transport:
         "a planned order names what another experiment with its rows compared and could claim, or looked at by a plan of its own";
+    /// What scores of a run stand on whose judge is behind HTTP.
+    AskedScores "asked_scores" since 29 rule Sgd:
+        "a run whose judge is behind HTTP scores nothing but what calls on record answered, about rows that are due";
 }
 
 /// A rulebook with the entry after which it judges.

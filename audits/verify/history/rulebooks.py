@@ -3,7 +3,7 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 28
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 29
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
@@ -34,6 +34,7 @@ QUESTIONS = {
     "text_of_judge": 26, "one_ask": 26, "held_bounds": 26, "same_text": 26,
     "sgd_gate": 27, "salted_rows": 27, "earlier_looks": 27,
     "one_value": 28, "order_once": 28, "own_labels": 28,
+    "asked_scores": 29,
 }
 
 

@@ -1,5 +1,6 @@
 //! Runs that lower the loss of a judge's prompt: rows, scores, losses, steps, and what is due. The rule `sgd` reads it.
 
+pub mod asked_scores;
 pub mod called;
 pub mod draws;
 pub mod due;

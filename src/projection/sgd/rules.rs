@@ -40,6 +40,7 @@ use clover_num::Count;
 
 use super::SgdRun;
 use super::SgdRuns;
+use super::asked_scores;
 use super::called;
 use super::draws::beacon_of;
 use super::draws::seed_of;
@@ -252,6 +253,9 @@ fn check_rows(run: &SgdRun, said: &SgdRowsListed) -> RuleAnswer {
 
 /// Scores go on where the part stands, by no agent, under the prompt that is due.
 fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
+    if state.asks(Question::AskedScores) {
+        asked_scores::check(state, run)?;
+    }
     let step = run.going();
     let (scored, rows, digest, number) = match said.part {
         SgdPart::Base => (
