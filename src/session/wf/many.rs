@@ -16,14 +16,14 @@ use crate::wf::running::RepairPause;
 /// Steps of a run: it is opened, goes through its turns, and is scored.
 const STEPS: u64 = 3;
 
-/// A ledger and its folder.
-pub(super) type Place = (Home, Ledger);
+/// A ledger with its folder.
+pub(super) type KeptLedger = (Home, Ledger);
 
 fn with(
-    (home, ledger): Place,
+    (home, ledger): KeptLedger,
     (name, whole): (&RunId, (u64, u64)),
     what: impl FnOnce(&mut RepairBench) -> Result<RepairPause, SessionError>,
-) -> Result<(Place, RepairPause), SessionError> {
+) -> Result<(KeptLedger, RepairPause), SessionError> {
     let mut bench = RepairBench::new(home, ledger, name.clone())?.among(whole);
     let pause = what(&mut bench)?;
     Ok(((bench.home, bench.ledger), pause))
@@ -35,9 +35,9 @@ fn with(
 /// As [`open::open`], [`RepairBench::go`] and [`RepairBench::worth`]. What was said stands, and the same call goes on.
 pub(super) fn gone_through(
     ports: &mut dyn Ports,
-    (home, mut ledger): Place,
+    (home, mut ledger): KeptLedger,
     (requests, names): (&[RepairRequest], &[RunId]),
-) -> Result<(Place, RepairPause), SessionError> {
+) -> Result<(KeptLedger, RepairPause), SessionError> {
     let count = names.len() as u64;
     let all = count.saturating_mul(STEPS);
     let mut done = count.saturating_sub(requests.len() as u64);
