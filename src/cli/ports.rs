@@ -440,6 +440,7 @@ fn words(work: Work) -> &'static str {
         Work::Copying => "pages copied",
         Work::Descending => "steps taken",
         Work::Repairing => "turns taken",
+        Work::Trying => "steps of all runs (open, run, score)",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
         Work::Loading => "loaded",

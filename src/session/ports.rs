@@ -289,6 +289,8 @@ pub enum Work {
     Observing,
     /// Turns of a run that repairs a workflow are taken.
     Repairing,
+    /// Runs that an update or a plan names are opened, gone through and scored: three steps a run.
+    Trying,
     /// Entries are verified.
     Verifying,
 }

@@ -95,6 +95,17 @@ def trial_problem(state, e, update, is_new):
     return None if has else ("%s as %s" % (wanted, said["target"]), "another")
 
 
+def begun_problem(state, run):
+    """No run that an update names is executed before all of them are opened."""
+    if run.calls or run.data["part"] != "validate" or any(of.executions for of in run.candidates.values()):
+        return None
+    update = named(state, run.data["run"])[0]
+    for name in (pair[side] for pair in update.data["pairs"] for side in ("new", "old")) if update else ():
+        if name not in state.repairs:
+            return "all runs of %s opened before one is executed" % update.data["update"], "%s is not opened" % name
+    return None
+
+
 def triggered_problem(state, e):
     data, looked = e.data, looked_at(state, e.experiment)
     if len(data["cases"]) < CASES_MIN:

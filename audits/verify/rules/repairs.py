@@ -32,7 +32,8 @@ def rule_repair(state, e):
         return "wf.run_started of %s" % e.data["run"], "none"
     if run.experiment != e.experiment:
         return "the experiment of %s" % e.data["run"], str(e.experiment)
-    return IN_RUN[e.kind](state, e, run)
+    begins = e.kind in ("wf.called", "wf.executed") and state.asks("opened_arms")
+    return begins and repair_learning.begun_problem(state, run) or IN_RUN[e.kind](state, e, run)
 
 
 def seed_of(registration, run):

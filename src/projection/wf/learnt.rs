@@ -20,6 +20,7 @@ use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
+use clover_ledger::unmet;
 use clover_num::Micro;
 
 use super::MetaUpdate;
@@ -150,6 +151,27 @@ impl WfRuns {
             pair.next().map(|of| (update, of.new == *run))
         })
     }
+}
+
+/// No run that an update names is executed before all of them are opened: whoever holds the key would choose the items of those
+/// that are left.
+pub(super) fn check_begun(runs: &WfRuns, run: &WfRun) -> RuleAnswer {
+    let is_begun = run.calls > 0 || run.candidates.values().any(|of| !of.executions.is_empty());
+    if is_begun || !is_trial(&run.said) {
+        return Ok(());
+    }
+    let Some((update, _)) = runs.update_named(&run.said.run) else {
+        return Ok(());
+    };
+    let mut names = update.said.pairs.iter().flat_map(|of| [&of.new, &of.old]);
+    if let Some(missing) = names.find(|name| !runs.by_id.contains_key(name)) {
+        let expected = format!(
+            "all runs of {} opened before one is executed",
+            update.said.update
+        );
+        return unmet(expected, format!("{missing} is not opened"));
+    }
+    Ok(())
 }
 
 /// Whether a run begins from what the outer loop learnt: a cell says so exactly then.

@@ -31,6 +31,7 @@ use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 
 use super::WfRun;
 use super::WfRuns;
@@ -467,6 +468,13 @@ fn check_pair(run: &WfRun, said: &EditPairRecorded) -> RuleAnswer {
     Ok(())
 }
 
+fn check_begun(state: &State, run: &WfRun) -> RuleAnswer {
+    if state.asks(Question::OpenedArms) {
+        learnt::check_begun(state.fold::<WfRuns>(), run)?;
+    }
+    Ok(())
+}
+
 fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     let payload = &event.event.payload;
     let Some(name) = run_of(payload) else {
@@ -479,8 +487,14 @@ fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     let found = experiment.map_or("none", |of| of.as_str());
     ensure!(experiment == Some(&run.experiment), expected, found);
     match payload {
-        Payload::WfCalled(said) => check_called(run, said),
-        Payload::WfExecuted(said) => check_executed(run, said),
+        Payload::WfCalled(said) => {
+            check_begun(state, run)?;
+            check_called(run, said)
+        }
+        Payload::WfExecuted(said) => {
+            check_begun(state, run)?;
+            check_executed(run, said)
+        }
         Payload::WfFeedbackGiven(said) => {
             event_is_by(event, "the verifier's", run.said.verifier_key)?;
             judged::check_feedback(run, said)

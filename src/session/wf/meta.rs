@@ -21,13 +21,12 @@ use crate::append;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::ports::Ports;
-use crate::wf::RepairBench;
 use crate::wf::RepairError;
+use crate::wf::many;
 use crate::wf::meta_plan;
 use crate::wf::meta_plan::MetaRequest;
 use crate::wf::meta_plan::update_of;
 use crate::wf::need;
-use crate::wf::open;
 use crate::wf::running::RepairPause;
 
 /// Every kind that an outer loop says by itself, and every kind of the runs that it opens.
@@ -89,21 +88,24 @@ impl MetaBench {
             self.say(ports, vec![plan.trigger.into(), plan.update.into()])?;
         }
         if self.update()?.validated.is_none() {
-            for request in meta_plan::arms(&self.ledger, &self.request)? {
-                open::open(ports, &self.home, &mut self.ledger, &request)?;
-            }
+            let requests = meta_plan::arms(&self.ledger, &self.request)?;
             let pairs = self.update()?.said.pairs.iter();
             let names = pairs.flat_map(|of| [of.new.clone(), of.old.clone()]);
             let names: Vec<RunId> = names.collect();
-            for name in &names {
-                let pause;
-                (self, pause) = self.of_run(name, |bench| bench.go(ports))?;
-                if pause == RepairPause::Cut {
-                    return Ok((self, pause));
-                }
-            }
-            for name in &names {
-                (self, _) = self.of_run(name, |bench| bench.worth(ports))?;
+            let Self {
+                home,
+                ledger,
+                request,
+            } = self;
+            let ((home, ledger), pause) =
+                many::gone_through(ports, (home, ledger), (&requests, &names))?;
+            self = Self {
+                home,
+                ledger,
+                request,
+            };
+            if pause == RepairPause::Cut {
+                return Ok((self, pause));
             }
             let runs = self.ledger.state().fold::<WfRuns>();
             let said = measure::validated(runs, &self.update()?.said).map_err(RepairError::from)?;
@@ -112,28 +114,6 @@ impl MetaBench {
         let template = self.template()?;
         self.say(ports, template.map(Payload::from).into_iter().collect())?;
         Ok((self, RepairPause::Ended))
-    }
-
-    /// Does something with one of its runs.
-    fn of_run<T>(
-        self,
-        name: &RunId,
-        what: impl FnOnce(&mut RepairBench) -> Result<T, SessionError>,
-    ) -> Result<(Self, T), SessionError> {
-        let Self {
-            home,
-            ledger,
-            request,
-        } = self;
-        let mut bench = RepairBench::new(home, ledger, name.clone())?;
-        let found = what(&mut bench)?;
-        let RepairBench { home, ledger, .. } = bench;
-        let own = Self {
-            home,
-            ledger,
-            request,
-        };
-        Ok((own, found))
     }
 
     /// The template that an update brings which passed, where the library has it not.

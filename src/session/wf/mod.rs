@@ -3,6 +3,7 @@
 
 pub mod error;
 pub mod files;
+mod many;
 pub mod meta;
 pub mod meta_plan;
 pub mod open;
@@ -54,6 +55,8 @@ pub struct RepairBench {
     pub id: RunId,
     plan: RepairPlan,
     signers: BTreeMap<Kind, Arc<Signer>>,
+    /// Of many runs: steps that are done, and all of them. Their progress takes the place of its own.
+    whole: Option<(u64, u64)>,
     /// Of each candidate, of each item, its executions.
     outcomes: BTreeMap<Digest, Vec<Vec<RunOutcome>>>,
 }
@@ -142,8 +145,16 @@ impl RepairBench {
             id,
             plan,
             signers: BTreeMap::new(),
+            whole: None,
             outcomes: BTreeMap::new(),
         })
+    }
+
+    /// As one of many runs, of which so many steps of all are done.
+    #[must_use]
+    pub(crate) fn among(mut self, whole: (u64, u64)) -> Self {
+        self.whole = Some(whole);
+        self
     }
 
     /// The run as it stands.

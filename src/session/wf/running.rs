@@ -65,7 +65,10 @@ impl RepairBench {
             let run = self.run()?;
             let (turn, all) = (run.turns.len() as u64, run.said.terms.iterations.value());
             let due = run.due();
-            ports.progress(Work::Repairing, turn, all);
+            match self.whole {
+                Some((done, all)) => ports.progress(Work::Trying, done, all),
+                None => ports.progress(Work::Repairing, turn, all),
+            }
             match due {
                 WfDue::Execution {
                     candidate,

@@ -41,26 +41,32 @@ const SHORTCUT: &str =
 
 /// A desk with runs that were scored: each passes in vain.
 fn desk(runs: usize) -> Desk {
+    let desk = desk_of(runs, "", |at| tasks(100 + at, 1, SHORTCUT));
+    std::fs::write(desk.at.join("more.jsonl"), tasks(1_000, 60, SHORTCUT)).unwrap();
+    desk
+}
+
+/// A desk with runs that were scored, each on tasks of its own.
+fn desk_of(runs: usize, set: &str, tasks_of: impl Fn(usize) -> String) -> Desk {
     let mut desk = Desk::new();
     for line in VERBS {
         desk.ok(line);
     }
     std::fs::write(desk.at.join("program.json"), PROGRAM).unwrap();
+    std::fs::write(desk.at.join("strict.json"), STRICT).unwrap();
     for at in 0..runs {
-        std::fs::write(
-            desk.at.join(format!("t{at}.jsonl")),
-            tasks(100 + at, 1, SHORTCUT),
-        )
-        .unwrap();
+        std::fs::write(desk.at.join(format!("t{at}.jsonl")), tasks_of(at)).unwrap();
         desk.ok(&format!(
-            "repair open r{at} --program program.json --tasks t{at}.jsonl --items 1 --set iterations=3"
+            "repair open r{at} --program program.json --tasks t{at}.jsonl --items 1 --set iterations=3{set}"
         ));
         desk.ok(&format!("repair run r{at}"));
         desk.ok(&format!("repair score r{at}"));
     }
-    std::fs::write(desk.at.join("more.jsonl"), tasks(1_000, 60, SHORTCUT)).unwrap();
     desk
 }
+
+/// A verifier that asks, above all, for what no right answer has.
+const STRICT: &str = r#"{"verifier":"wf-verifier/1","cost_reference":2000,"critic_weight":0,"filter":"crashes","held_share":1000000,"rules":[{"id":"never","text":"b begins with Z.","weight":3,"check":{"op":"regex","path":"y.b","pattern":"^Z"}}]}"#;
 
 const RUN: &str = "meta run stricter --tasks more.jsonl --items 1";
 
@@ -106,6 +112,67 @@ fn a_shortcut_is_caught_and_an_update_takes_effect_by_its_gates() {
     desk.ok(&format!("{RUN} --pairs {pairs}"));
     assert_eq!(desk.head(), again, "what stands is not said twice");
     desk.ok("meta show stricter");
+    desk.ok("verify --recompute");
+}
+
+/// Given five runs whose verifier scores what is right low; when the outer loop is run; then the trigger of false negatives fires,
+/// the update drops the check that useful outputs break, and both runs of a pair are executed.
+#[test]
+fn a_verifier_that_is_too_strict_is_loosened() {
+    let mut desk = desk_of(5, " --verifier strict.json", |at| tasks(100 + at, 1, ""));
+    std::fs::write(desk.at.join("more.jsonl"), tasks(1_000, 2, "")).unwrap();
+    let shown = desk.ok(&format!("{RUN} --pairs 1 --json")).json()["data"].clone();
+    assert_eq!(shown["triggers"][0]["class"], "false_negative", "{shown:#}");
+    assert_eq!(shown["target"], "verifier");
+    let document = shown["document"].as_str().unwrap();
+    assert!(!document.contains("never"), "{document}");
+    assert_eq!(shown["pairs"][0]["new_succeeds"], true, "{shown:#}");
+    assert_eq!(shown["verdict"], "fail", "one pair says nothing");
+    desk.ok("verify --recompute");
+}
+
+/// Given five runs that stop rising, since no edit helps; when the outer loop is run; then the trigger of stagnation fires, and the
+/// meta prompt forbids one operator.
+#[test]
+fn runs_that_stop_rising_forbid_an_operator() {
+    const DEAF: &str = r#",{"id":"a","p":1,"fault":"ignore_rule","path":"word","value":"never","until":"nobody says this"}"#;
+    let mut desk = desk_of(5, " --set stagnation=1", |at| tasks(100 + at, 1, DEAF));
+    std::fs::write(desk.at.join("more.jsonl"), tasks(1_000, 2, DEAF)).unwrap();
+    let shown = desk.ok(&format!("{RUN} --pairs 1 --json")).json()["data"].clone();
+    assert_eq!(shown["triggers"][0]["class"], "stagnation", "{shown:#}");
+    assert_eq!(shown["target"], "meta");
+    let document: Value = serde_json::from_str(shown["document"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        document["operators"].as_array().unwrap().len(),
+        4,
+        "{document}"
+    );
+    assert_eq!(shown["verdict"], "fail");
+    desk.ok("verify --recompute");
+}
+
+/// Given runs that succeed, five of them at more cost than three quarters of all; when the outer loop is run; then the winner of one
+/// becomes a template that a run begins from, and the library has it only once it passed. Slow: it needs 21 runs.
+#[test]
+fn a_success_that_costs_much_becomes_a_template() {
+    if !child::slow() {
+        return;
+    }
+    let long = |at: usize| {
+        tasks(100 + at, 1, "").replace("\"item ", &format!("\"item {}", "word ".repeat(at)))
+    };
+    let mut desk = desk_of(21, "", long);
+    std::fs::write(desk.at.join("more.jsonl"), tasks(1_000, 2, "")).unwrap();
+    let shown = desk.ok(&format!("{RUN} --pairs 2 --json")).json()["data"].clone();
+    assert_eq!(shown["triggers"][0]["class"], "slow", "{shown:#}");
+    assert_eq!(shown["target"], "library");
+    for pair in shown["pairs"].as_array().unwrap() {
+        assert_eq!(pair["new_succeeds"], true, "{pair:#}");
+    }
+    assert_eq!(
+        shown["verdict"], "fail",
+        "both succeed, and two pairs say nothing"
+    );
     desk.ok("verify --recompute");
 }
 

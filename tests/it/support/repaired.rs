@@ -405,10 +405,15 @@ pub fn tell_run(
 ) {
     let (payload, blobs) = opened(speaker.ledger(), of, (run, tasks), how);
     speaker.say(vec![payload], blobs);
+    tell_steps(speaker, (run, tasks), how.1);
+}
+
+/// The steps of a run that is open.
+fn tell_steps(speaker: &mut dyn Speaker, (run, tasks): (&str, &Tasks), part: &str) {
     while let Some((payloads, blobs)) = next(speaker.ledger(), run, tasks) {
         // Nothing of a pair is worth anything before its other run has ended.
         let is_worth = matches!(payloads[0], Payload::UtilityRecorded(_));
-        if is_worth && how.1 == "validate" {
+        if is_worth && part == "validate" {
             return;
         }
         speaker.say(payloads, blobs);
@@ -431,13 +436,14 @@ pub fn tell_learning(speaker: &mut dyn Speaker, of: &ExperimentId, keys: (u8, u8
     }
     let tasks = Tasks::hollow(90);
     let (new, old) = (format!("{UPDATE}-new"), format!("{UPDATE}-old"));
-    tell_run(
-        speaker,
-        of,
-        (&new, &tasks),
-        (keys, "validate", Some(UPDATE)),
-    );
-    tell_run(speaker, of, (&old, &tasks), (keys, "validate", None));
+    for (run, update) in [(&new, Some(UPDATE)), (&old, None)] {
+        let how = (keys, "validate", update);
+        let (payload, blobs) = opened(speaker.ledger(), of, (run, &tasks), how);
+        speaker.say(vec![payload], blobs);
+    }
+    for run in [&new, &old] {
+        tell_steps(speaker, (run, &tasks), "validate");
+    }
     for run in [&new, &old] {
         while let Some((payloads, blobs)) = next(speaker.ledger(), run, &tasks) {
             speaker.say(payloads, blobs);
