@@ -239,9 +239,6 @@ def rows_problem(state, e, run):
 
 def scored_problem(state, e, run):
     data, step = e.data, run.going()
-    judge = state.judges.get(e.experiment, {}).get(run.data["judge"], ({}, 0))[0]
-    if judge.get("port") == "endpoint" and state.asks("asked_scores"):
-        return "scores that calls on record gave", "none of a judge behind HTTP"
     part, digest, number = data["part"], run.digest(), run.taken()
     if part == "base":
         scored, rows, digest, number = len(run.base), run.count("train"), run.data["prompt_digest"], 0

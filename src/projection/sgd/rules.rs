@@ -254,9 +254,6 @@ fn check_rows(run: &SgdRun, said: &SgdRowsListed) -> RuleAnswer {
 
 /// Scores go on where the part stands, by no agent, under the prompt that is due.
 fn check_scored(state: &State, run: &SgdRun, said: &SgdScored) -> RuleAnswer {
-    if state.asks(Question::AskedScores) {
-        asked_scores::check(state, run)?;
-    }
     let step = run.going();
     let (scored, rows, digest, number) = match said.part {
         SgdPart::Base => (

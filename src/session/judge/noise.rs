@@ -137,6 +137,7 @@ fn opened(
                 of: count(scored.len() as u64),
             }),
             run: run.clone(),
+            sgd: None,
         };
         let mut command = recorder.command(said);
         command.refs = vec![recorder.registered];

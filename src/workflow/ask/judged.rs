@@ -256,7 +256,8 @@ impl JudgePlan {
 
     /// What it asks about a row; `told` is what the judge is told of the rubric.
     pub fn ask(&self, told: &str, row: &FencedRow<'_>) -> ModelAsk {
-        self.ask_in(SERIES, told, row)
+        let series = self.repeat.map_or(SERIES, |_| TOLD_SERIES);
+        self.ask_in(series, told, row)
     }
 
     /// The same ask in another series: asked anew, and answered anew.
@@ -278,7 +279,6 @@ impl JudgePlan {
             temperature_micro: self.temperature_micro,
         };
         let to = (self.endpoint.clone(), self.model.clone());
-        let series = self.repeat.map_or(SERIES, |_| TOLD_SERIES);
         let mut ask = ModelAsk::new(to, (said, format), decoding, series.to_owned());
         ask.repeat = self.repeat.unwrap_or_default();
         ask.pin = Some(self.pin.clone());
