@@ -26,16 +26,22 @@ impl From<SgdError> for CliError {
                 Self::refused(message, "clover key new NAME --role optimizer")
             }
             SgdError::Capped(_) => {
-                Self::new(Exit::Refused, "budget", message, "clover budget show")
+                Self::new(Exit::Refused, "budget", message, "clover budget list")
             }
-            SgdError::Cut(run) | SgdError::NoDesk(run) => {
+            SgdError::Cut(_) => Self::new(
+                Exit::Interrupted,
+                "interrupted",
+                message,
+                "the same command goes on where it stopped",
+            ),
+            SgdError::NoDesk(run) => {
                 Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
             }
             SgdError::Unanswered { .. } => Self::new(
                 Exit::TryLater,
                 "judge_silent",
                 message,
-                "clover endpoint show",
+                "clover endpoint list",
             ),
             SgdError::Unpaid(run)
             | SgdError::Ended(run)
