@@ -34,9 +34,6 @@ impl From<SgdError> for CliError {
                 message,
                 "the same command goes on where it stopped",
             ),
-            SgdError::NoDesk(run) => {
-                Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
-            }
             SgdError::Unanswered { .. } => Self::new(
                 Exit::TryLater,
                 "judge_silent",
@@ -57,7 +54,7 @@ impl From<SgdError> for CliError {
             SgdError::LongName(_) => Self::refused(message, "clover gate plan --help"),
             SgdError::NoRun(_) => Self::not_found(message, "clover sgd status"),
             SgdError::NoText(_) => Self::refused(message, "clover import rows --help"),
-            SgdError::NotDue { run, .. } => {
+            SgdError::NoDesk(run) | SgdError::NotDue { run, .. } => {
                 Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
             }
             SgdError::NothingRead { .. } => Self::new(
