@@ -90,19 +90,34 @@ pub(in crate::cli) struct OpenArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct ScoringArgs {
     /// How a judge behind HTTP is asked (schema/ENDPOINTS.md)
-    #[arg(long, value_name = "FILE", conflicts_with = "simulated")]
-    pub judge_plan: Option<std::path::PathBuf>,
+    #[arg(
+        id = "judge_plan",
+        long = "judge-plan",
+        value_name = "FILE",
+        conflicts_with = "simulated"
+    )]
+    pub plan: Option<std::path::PathBuf>,
     /// The account that pays for its scores
-    #[arg(long, value_name = "ID", hide = true)]
-    pub judge_account: Option<String>,
+    #[arg(
+        id = "judge_account",
+        long = "judge-account",
+        value_name = "ID",
+        hide = true
+    )]
+    pub account: Option<String>,
     /// The most that its scores may cost, in dollars
-    #[arg(long, value_name = "X", hide = true)]
-    pub judge_cap_usd: Option<String>,
+    #[arg(
+        id = "judge_cap_usd",
+        long = "judge-cap-usd",
+        value_name = "X",
+        hide = true
+    )]
+    pub cap_usd: Option<String>,
 }
 
 impl ScoringArgs {
     fn plan(&self, ctx: &mut Ctx<'_>) -> Result<Option<JudgePlan>, CliError> {
-        let Some(path) = &self.judge_plan else {
+        let Some(path) = &self.plan else {
             return Ok(None);
         };
         let plan = plan_file::read(&ctx.read(path)?).map_err(|error| {
@@ -113,12 +128,12 @@ impl ScoringArgs {
     }
 
     fn scoring(&self) -> Result<SgdScoring, CliError> {
-        let account = self.judge_account.as_deref().map(|text| {
+        let account = self.account.as_deref().map(|text| {
             AccountId::new(text).map_err(|error| {
                 CliError::usage(format!("--judge-account {text:?}: {error}"), HELP)
             })
         });
-        let cap = self.judge_cap_usd.as_deref();
+        let cap = self.cap_usd.as_deref();
         let cap = cap.map(|text| dollars(("--judge-cap-usd", text), HELP));
         Ok(SgdScoring {
             account: account.transpose()?,

@@ -26,16 +26,19 @@ impl From<SgdError> for CliError {
                 Self::refused(message, "clover key new NAME --role optimizer")
             }
             SgdError::Capped(_) => {
-                Self::new(Exit::Refused, "budget", message, "clover budget show")
+                Self::new(Exit::Refused, "budget", message, "clover budget list")
             }
-            SgdError::Cut(run) | SgdError::NoDesk(run) => {
-                Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
-            }
+            SgdError::Cut(_) => Self::new(
+                Exit::Interrupted,
+                "interrupted",
+                message,
+                "the same command goes on where it stopped",
+            ),
             SgdError::Unanswered { .. } => Self::new(
                 Exit::TryLater,
                 "judge_silent",
                 message,
-                "clover endpoint show",
+                "clover endpoint list",
             ),
             SgdError::Unpaid(run)
             | SgdError::Ended(run)
@@ -51,7 +54,7 @@ impl From<SgdError> for CliError {
             SgdError::LongName(_) => Self::refused(message, "clover gate plan --help"),
             SgdError::NoRun(_) => Self::not_found(message, "clover sgd status"),
             SgdError::NoText(_) => Self::refused(message, "clover import rows --help"),
-            SgdError::NotDue { run, .. } => {
+            SgdError::NoDesk(run) | SgdError::NotDue { run, .. } => {
                 Self::refused(message, format!("clover sgd run {}", shell::word(&run)))
             }
             SgdError::NothingRead { .. } => Self::new(

@@ -41,6 +41,16 @@ struct WantedAnswer {
     warm: bool,
 }
 
+impl WantedAnswer {
+    /// The level that is said: that of a simulated judge where one is asked for, else a drawn one; none where no score is wanted.
+    fn level(&self, body: &Value, (asked, drawn): (u64, usize)) -> Option<&i64> {
+        let draw = self.seed.unwrap_or(asked);
+        let judged = judged::level(&self.model, body, self.levels.len(), draw);
+        let drawn = drawn % self.levels.len().max(1);
+        self.levels.get(judged.unwrap_or(drawn))
+    }
+}
+
 /// An answer with what it bills.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedAnswer {
@@ -209,10 +219,7 @@ pub(super) fn answer(
         let drawn = tree.child(&format!("time {asked}"));
         judge.level((seed, n), (&text, &drawn), wanted.levels.len())
     });
-    let draw = wanted.seed.unwrap_or(asked);
-    let told = judged::level(&wanted.model, body, wanted.levels.len(), draw);
-    let place = told.or(judged).unwrap_or_else(|| number(1) % wanted.levels.len().max(1));
-    let level = wanted.levels.get(place);
+    let level = wanted.level(body, (asked, judged.unwrap_or_else(|| number(1))));
     let (text, cut) = match wanted.choices.len() {
         _ if is_said => (played.unwrap_or_else(|| said(fault)), false),
         _ if level.is_some() => {

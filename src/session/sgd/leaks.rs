@@ -121,11 +121,9 @@ impl Reviewer<'_> {
             Payload::SgdGradientReturned(said) => {
                 self.clean(seq, &name, ("gradient", said.gradient.as_str()))?;
             }
-            Payload::SgdStepCommitted(said) => {
-                if said.attempt.is_some() {
-                    for text in self.standing(&name) {
-                        self.clean(seq, &name, ("patch", &text))?;
-                    }
+            Payload::SgdStepCommitted(said) if said.attempt.is_some() => {
+                for text in self.standing(&name) {
+                    self.clean(seq, &name, ("patch", &text))?;
                 }
             }
             Payload::SgdPatchRejected(said) if is_leak_alone(said) => {
