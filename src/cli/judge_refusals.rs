@@ -58,10 +58,7 @@ fn live(message: String, error: &JudgingError) -> CliError {
         }
         JudgingError::StillAsking(run) => {
             let run = shell::word(&run);
-            CliError::refused(
-                message,
-                format!("clover judge ask, or clover judge stop {run}"),
-            )
+            CliError::refused(message, format!("clover judge stop {run}"))
         }
         JudgingError::NotDrawable { .. } => CliError::refused(
             message,

@@ -66,7 +66,7 @@ impl PairedSums {
         let rest = u128::from(self.squares.1) + square;
         let whole = u64::try_from(rest / u128::from(SQUARE)).unwrap_or(u64::MAX);
         self.squares.0 = self.squares.0.saturating_add(whole);
-        self.squares.1 = (rest % u128::from(SQUARE)) as u64;
+        self.squares.1 = u64::try_from(rest % u128::from(SQUARE)).unwrap_or_default();
     }
 
     /// Takes in other rows.

@@ -330,39 +330,54 @@ mod tests {
         }
     }
 
-    /// A world: each run has a rate of its own at which the score puts a pair in order; their mean is `rate`.
-    fn world(seed: usize, rate: f64) -> Vec<CandidateGroups> {
+    /// A world: 40 runs of 6 trials each. A run has a rate of its own at which a trial comes out right; their mean is `rate`.
+    fn world(seed: usize, rate: f64) -> Vec<Vec<bool>> {
         let mut draws = Draws::of([5; 32], seed);
         let mut run = || {
             let own = rate + 0.3 * (draws.uniform() - 0.5);
-            let group = |right: bool| {
-                let score = if right { 1.0 } else { -1.0 };
-                vec![
-                    ScoredCandidate {
-                        score: Some(score),
-                        utility: 1.0,
-                    },
-                    ScoredCandidate {
-                        score: Some(0.0),
-                        utility: 0.0,
-                    },
-                ]
-            };
-            (0..6).map(|_| group(draws.uniform() < own)).collect()
+            (0..6).map(|_| draws.uniform() < own).collect()
         };
         (0..40).map(|_| run()).collect()
     }
 
+    /// What each trial of a world is to a measure.
+    fn told<T>(world: &[Vec<bool>], of: impl Fn(f64) -> T) -> Vec<Vec<T>> {
+        let sign = |right: &bool| if *right { 1.0 } else { -1.0 };
+        let run = |run: &Vec<bool>| run.iter().map(|right| of(sign(right))).collect();
+        world.iter().map(run).collect()
+    }
+
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
-        for rate in [0.5, 0.7] {
-            let holds = |seed: &usize| {
-                let found = alignment(&world(*seed, rate), 0.0, 0.95).unwrap();
-                let interval = found.gamma.interval.unwrap();
-                interval.low <= rate && rate <= interval.high
+        let pair = |sign: f64| {
+            let one = |score, utility| ScoredCandidate {
+                score: Some(score),
+                utility,
             };
-            let held = (0..400).filter(holds).count();
-            assert!((372..=388).contains(&held), "{rate}: {held} of 400");
+            vec![one(sign, 1.0), one(0.0, 0.0)]
+        };
+        let grown = |sign: f64| Expansion {
+            parent: 0.0,
+            children: vec![sign],
+        };
+        let edits = |sign: f64| EditPair {
+            targeted: sign,
+            control: 0.0,
+        };
+        for rate in [0.5, 0.7] {
+            let mut held = [0; 3];
+            for seed in 0..400 {
+                let world = world(seed, rate);
+                let gamma = alignment(&told(&world, pair), 0.0, 0.95).unwrap().gamma;
+                let kappa = proposal_quality(&told(&world, grown), 1, 0.5, 0.95).unwrap();
+                let beta = blame_accuracy(&told(&world, edits), 0.95).unwrap().beta;
+                for (held, of) in held.iter_mut().zip([gamma, kappa, beta]) {
+                    let interval = of.interval.unwrap();
+                    *held += u32::from(interval.low <= rate && rate <= interval.high);
+                }
+            }
+            let within = |held: &u32| (372..=388).contains(held);
+            assert!(held.iter().all(within), "{rate}: {held:?} of 400");
         }
     }
 

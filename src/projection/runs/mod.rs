@@ -291,6 +291,18 @@ impl ModelRuns {
         }
     }
 
+    /// What came of a run that asked again counts from now on.
+    fn measured(&mut self, run: &RunId) {
+        let Some(of) = self.by_id.get(run) else {
+            return;
+        };
+        if let Some(rescored) = &of.rescored {
+            let key = noise::judge_key(&of.experiment, &of.said.judge);
+            let known = self.noise.entry(key).or_default();
+            known.take(of.said.asks.value(), rescored);
+        }
+    }
+
     /// A score or a miss names a call.
     fn named(&mut self, call: &EventId) {
         for run in self.by_id.values_mut() {
@@ -348,15 +360,7 @@ impl Fold for ModelRuns {
                 }
                 self.called(event.id, said);
             }
-            Payload::NoiseMeasured(said) => {
-                let of = self.by_id.get(&said.run);
-                let found = of.and_then(|of| Some((of, of.rescored.as_ref()?)));
-                if let Some((of, rescored)) = found {
-                    let key = noise::judge_key(&of.experiment, &of.said.judge);
-                    let known = self.noise.entry(key).or_default();
-                    known.take(of.said.asks.value(), rescored);
-                }
-            }
+            Payload::NoiseMeasured(said) => self.measured(&said.run),
             Payload::ScoreRecorded(said) => {
                 if let Some(of) = &said.call {
                     self.named(&of.call);

@@ -170,16 +170,6 @@ const CASES: &[Case] = &[
                tale.changed("meta.validated", 0, |_| ())
            },
            done: "A person ended the run without an update, and the validation takes it for a run that failed." },
-    Case { name: "repair-update-tried-before-all-runs-are-opened", rule: Some("repair"), story: &LEARNT,
-           told: |tale| {
-               let opened = tale.place("wf.run_started", repaired::SHOWN + 1);
-               let mut later = tale.world.items[opened..].iter();
-               let executed = later.position(|item| item.body["kind"] == "wf.executed").unwrap();
-               let executed = tale.world.items[opened + executed].body["data"].clone();
-               tale.world.items.truncate(opened);
-               tale.said(opened, RUNNER_2, "wf.executed", executed)
-           },
-           done: "A run of an update is executed while the items of the other one can still be chosen." },
     Case { name: "repair-update-tried-on-its-own-tasks", rule: Some("repair"), story: &LEARNT,
            told: |tale| {
                let items = tale.data("wf.run_started", 0)["items"].clone();
