@@ -364,6 +364,13 @@ def once(pairs):
     return dict(pairs)
 
 
+def is_readable(gradient):
+    """Whether a text has the members of a gradient; whether they fit the run is asked when it is returned."""
+    said = read(gradient)
+    return (isinstance(said, dict) and set(said) == {"anchors", "items", "step"} and type(said["step"]) is int
+            and isinstance(said["anchors"], list) and isinstance(said["items"], list))
+
+
 def gradient_problem(data, run):
     """A returned gradient is one of the prompt that stands, at the step that is due."""
     try:
@@ -395,8 +402,12 @@ def again_problem(state, e, run):
              "sgd.step_committed": committed_problem, "sgd.reverted": reverted_problem,
              "sgd.stop_triggered": stop_problem, "sgd.checkpoint_selected": checkpoint_problem,
              "sgd.test_read": test_again_problem}.get(e.kind)
+    if check is None:
+        return None
+    # Of a run whose steps lack their proposals nothing can be computed: this raises, and is a finding.
+    prompts(run)
     problem = sgd_asked.scored_problem(state, e, run, prompt_under) if e.kind == "sgd.scored" else None
-    return problem or (check(e.data, run) if check else None)
+    return problem or check(e.data, run)
 
 
 def followed_problem(run):
@@ -486,6 +497,8 @@ def rejected_problem(data, run):
 
 def committed_problem(data, run):
     step, parent, number = run.going(), run.digest(), run.taken()
+    if step.gradient is not None and not is_readable(step.gradient["gradient"]):
+        return "a gradient", "none"
     if data["parent_digest"] != parent:
         return "a step from %s" % parent, data["parent_digest"]
     rate = sgd_patch.rate(schedule(run), number)

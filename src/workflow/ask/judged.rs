@@ -256,12 +256,13 @@ impl JudgePlan {
 
     /// What it asks about a row; `told` is what the judge is told of the rubric.
     pub fn ask(&self, told: &str, row: &FencedRow<'_>) -> ModelAsk {
-        let series = self.repeat.map_or(SERIES, |_| TOLD_SERIES);
-        self.ask_in(series, told, row)
+        self.ask_in(SERIES, told, row)
     }
 
-    /// The same ask in another series: asked anew, and answered anew.
+    /// The same ask in another series: asked anew, and answered anew. First scores under the prompt of a run have their own.
     pub fn ask_in(&self, series: &str, told: &str, row: &FencedRow<'_>) -> ModelAsk {
+        let is_told = self.repeat.is_some() && series == SERIES;
+        let series = if is_told { TOLD_SERIES } else { series };
         let say = |role, text: String| Message { role, text };
         let said = vec![
             say(Speaker::System, self.system(told)),

@@ -2,6 +2,7 @@
 //! changes its mind is found out.
 
 use serde_json::Value;
+use serde_json::json;
 
 use super::Desk;
 use super::Ran;
@@ -65,15 +66,16 @@ fn rows_are_scored_once_and_labels_come_beside() {
     );
     assert!(desk.ok("judge list").out.contains("0 of 30 differ"));
     desk.ok("verify");
+    // What is known is as it was registered where nobody says it again.
+    let silent = desk.ok("judge run --judge builtin --rows sim/responses --json");
+    assert_eq!(silent.json()["verdict"], "already_recorded");
     // One name, one meaning.
-    says(
-        &fails(
-            &mut desk,
-            11,
-            "judge run --judge builtin --rows sim/responses",
-        ),
-        &["is registered at seq"],
-    );
+    let known = desk.database().with_file_name("../sim/known.json");
+    let mut known: Value = serde_json::from_slice(&std::fs::read(known).unwrap()).unwrap();
+    known["citations"]["known"] = json!({});
+    desk.file("other.json", &known.to_string());
+    let other = "judge run --judge builtin --rows sim/responses --known other.json";
+    says(&fails(&mut desk, 11, other), &["is registered at seq"]);
 }
 
 /// A judge that gives every response the same score, and ends after `$1` answers.

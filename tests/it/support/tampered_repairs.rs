@@ -22,6 +22,7 @@ use super::repaired::Tasks;
 use super::samples::*;
 use super::signer;
 use super::tampered::Sample;
+use super::tampered_chosen;
 use super::tampered_undone::sample;
 
 /// What was done, by its rule: `None` where nothing is found.
@@ -41,6 +42,12 @@ const CASES: &[Case] = &[
     Case { name: "good-repairs-learnt-from", rule: None, story: &LEARNT,
            told: |tale| tale.world.items.len() - 1,
            done: "Nothing. Workflows passed and were of no use, a stricter verifier was tried on other tasks, and did not take effect." },
+    Case { name: "repair-update-tried-before-all-runs-are-opened", rule: Some("repair"), story: &LEARNT,
+           told: |tale| tale.tried_early(Some(29)),
+           done: "A run of an update is executed while the items of the other one can still be chosen." },
+    Case { name: "repair-update-tried-before-all-runs-are-opened-unasked", rule: None, story: &LEARNT,
+           told: |tale| tale.tried_early(None),
+           done: "The same under an older rulebook, which did not ask: the verdict says so." },
     Case { name: "repair-under-a-seed-of-choice", rule: Some("repair"), story: &RUN,
            told: |tale| tale.changed("wf.run_started", 0, |data| data["seed"] = data["truth"].clone()),
            done: "A run was opened under another seed than its experiment and its name give." },
@@ -318,6 +325,22 @@ impl Tale {
         let said = self.world.say(who, kind, 1, EXPERIMENT.into(), data);
         assert_eq!(said, at);
         at
+    }
+
+    /// The first run of an update is executed before the second is opened, under a rulebook that is adopted first.
+    fn tried_early(&mut self, rulebook: Option<u64>) -> usize {
+        let opened = self.place("wf.run_started", repaired::SHOWN + 1);
+        let mut later = self.world.items[opened..].iter();
+        let executed = later
+            .find(|item| item.body["kind"] == "wf.executed")
+            .unwrap();
+        let executed = executed.body["data"].clone();
+        self.world.items.truncate(opened);
+        if let Some(version) = rulebook {
+            tampered_chosen::adopt(&mut self.world, version);
+        }
+        let at = self.world.items.len();
+        self.said(at, RUNNER_2, "wf.executed", executed)
     }
 
     /// Says what the honest history says later.
