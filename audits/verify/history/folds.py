@@ -153,6 +153,8 @@ def track(state, entry):
     if entry.decoded:
         if entry.kind == "score.recorded":
             state.scored.setdefault(entry.id, entry.data["score_micro"])
+        if entry.kind == "patch.proposed":
+            state.patch_ids.add(entry.data["patch"])
         natural = entry.natural_key()
         if natural:
             state.natural_keys.add(natural)

@@ -25,6 +25,10 @@ const TOKEN_BYTES: usize = 4;
 
 /// What a request asks for, whatever its dialect.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a member of a request that is there or not"
+)]
 struct WantedAnswer {
     /// Whether candidates of an optimizer are asked for.
     candidates: bool,
@@ -48,6 +52,20 @@ impl WantedAnswer {
         let judged = judged::level(&self.model, body, self.levels.len(), draw);
         let drawn = drawn % self.levels.len().max(1);
         self.levels.get(judged.unwrap_or(drawn))
+    }
+
+    /// An answer with a score. Its members stand in the order in which the request names them, as servers have it that hold a
+    /// model to a schema.
+    fn scored(&self, bytes: &[u8], level: i64, why: &str) -> String {
+        let mut members = vec![("ticket", json!(self.ticket)), ("score", json!(level))];
+        if self.reasons {
+            members.insert(1, ("reasoning", json!(why)));
+        }
+        members.sort_by_key(|(name, _)| named_at(bytes, name));
+        let members = members.iter();
+        let members = members.map(|(name, value)| format!("\"{name}\":{value}"));
+        let members: Vec<_> = members.collect();
+        format!("{{{}}}", members.join(","))
     }
 }
 
@@ -223,18 +241,11 @@ pub(super) fn answer(
     let (text, cut) = match wanted.choices.len() {
         _ if is_said => (played.unwrap_or_else(|| said(fault)), false),
         _ if level.is_some() => {
-            let (ticket, reasoning) = (json!(wanted.ticket), json!(WORDS[number(2) % WORDS.len()]));
-            let level = json!(level.copied().unwrap_or_default());
-            let mut members = vec![("ticket", ticket), ("score", level)];
-            if wanted.reasons {
-                members.insert(1, ("reasoning", reasoning));
-            }
-            // As servers do that hold a model to a schema: in the order in which the request names them.
-            members.sort_by_key(|(name, _)| named_at(bytes, name));
-            let members = members.iter();
-            let members = members.map(|(name, value)| format!("\"{name}\":{value}"));
-            let members: Vec<_> = members.collect();
-            (format!("{{{}}}", members.join(",")), false)
+            let why = WORDS[number(2) % WORDS.len()];
+            (
+                wanted.scored(bytes, level.copied().unwrap_or_default(), why),
+                false,
+            )
         }
         0 => (words.join(" "), wanted.limit < WORDS_SAID),
         some => {
