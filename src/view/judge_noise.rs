@@ -150,7 +150,7 @@ pub fn measured(judge: JudgeId, found: &NoiseRun) -> View {
     match facts.verdict {
         None => view.sentence("Not measured: the same command goes on with it."),
         Some(verdict) => view.sentence(format!("{}: {}: {allowed}.", facts.judge, word(verdict))),
-    };
+    }
     if let Some(said) = said {
         figures(&mut view, "This sample", &said.figures);
         if said.pooled.answered != said.figures.answered {
