@@ -1,6 +1,6 @@
 //! A double that answers as one of the simulated judges of trials of prompts, where that is the model which is asked for.
 
-use clover_workflow::ask::judged::FencedTexts;
+use clover_workflow::ask::fence::FencedTexts;
 use clover_workflow::ask::judged::told_of;
 use clover_workflow::judge::simulated;
 use clover_workflow::judge::simulated::SimulatedJudge;

@@ -16,6 +16,7 @@ use clover_event::payload::model_runs::AskedTexts;
 use clover_event::payload::model_runs::FirstCall;
 use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::JudgeRunResumed;
+use clover_event::payload::model_runs::RescoreTerms;
 use clover_event::payload::model_runs::RunEnd;
 use clover_event::payload::model_runs::SgdAsked;
 use clover_ground::ambient;
@@ -359,7 +360,10 @@ fn course(
     }
     let (run, epoch) = match open {
         Some(open) => resumed(recorder, &open, (&rows.keys, &mut asks))?,
-        None => (opened(recorder, terms, &asks)?, 0),
+        None => {
+            let of = (asks.len() as u64, root(asks.iter().map(|of| &of.key)));
+            (opened(recorder, &terms.asks, of, &|_| None)?, 0)
+        }
     };
     counts.run = Some(run.clone());
     let of = AskedRun {
@@ -429,11 +433,12 @@ fn root<'k>(keys: impl Iterator<Item = &'k Digest>) -> Root {
     Root(run::root(keys.map(|key| key.as_bytes().as_slice())))
 }
 
-/// Opens a run.
-fn opened(
+/// Opens a run of so many asks under their root; `rescore` says, as the log stands, what is asked again.
+pub(super) fn opened(
     recorder: &mut Recorder<'_>,
-    terms: &LiveTerms<'_>,
-    asks: &[LiveAsk],
+    terms: &AskTerms<'_>,
+    (asks, asks_root): (u64, Root),
+    rescore: &dyn Fn(&Recorder<'_>) -> Option<RescoreTerms>,
 ) -> Result<RunId, SessionError> {
     let tariff = recorder.tariff;
     loop {
@@ -442,16 +447,16 @@ fn opened(
         let run = run.expect("BUG: a word and a number are a name");
         let said = JudgeRunOpened {
             account: tariff.map(|of| of.account.clone()),
-            asks: count(asks.len() as u64),
-            asks_root: root(asks.iter().map(|of| &of.key)),
+            asks: count(asks),
+            asks_root,
             build: Text::new(BUILD).expect("BUG: a build is a text"),
-            cap_usd_micro: terms.asks.cap.filter(|_| tariff.is_some()),
-            endpoint: terms.asks.plan.endpoint.clone(),
+            cap_usd_micro: terms.cap.filter(|_| tariff.is_some()),
+            endpoint: terms.plan.endpoint.clone(),
             judge: recorder.judge.clone(),
             prices: tariff.map(|of| of.prices.clone()),
-            rescore: None,
+            rescore: rescore(recorder),
             run: run.clone(),
-            sgd: terms.asks.sgd.clone(),
+            sgd: terms.sgd.clone(),
         };
         let mut command = recorder.command(said);
         command.refs = vec![recorder.registered];

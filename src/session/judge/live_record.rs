@@ -38,7 +38,7 @@ use clover_projection::runs::row_key;
 use clover_workflow::ask::called;
 use clover_workflow::ask::called::CallFrame;
 use clover_workflow::ask::called::JudgedCall;
-use clover_workflow::ask::judged::FencedRow;
+use clover_workflow::ask::fence::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::sending::EndedCall;
 use clover_workflow::import::ImportRow;

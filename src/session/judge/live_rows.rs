@@ -19,7 +19,7 @@ use clover_projection::runs::ModelRuns;
 use clover_projection::timely::TimelyRows;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::WireForm;
-use clover_workflow::ask::judged::FencedRow;
+use clover_workflow::ask::fence::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::judged::SERIES;
 use clover_workflow::ask::sending::AskRequest;

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use clover_event::Kind;
 use clover_event::calls::CallOutcome;
 use clover_event::id::RunId;
-use clover_event::id::Text;
 use clover_event::payload::model_runs::FirstCall;
-use clover_event::payload::model_runs::JudgeRunOpened;
 use clover_event::payload::model_runs::NoiseMeasured;
 use clover_event::payload::model_runs::RescoreTerms;
 use clover_ledger::Ledger;
@@ -22,7 +20,6 @@ use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::judged::SERIES;
 use clover_workflow::ask::sending::AskRequest;
 use clover_workflow::import::ImportRow;
-use clover_workflow::iterate::steps::BUILD;
 use clover_workflow::judge::run::Reading;
 
 use crate::append;
@@ -110,42 +107,21 @@ fn series(terms: &RescoreTerms) -> String {
     format!("rescore-{}", terms.number)
 }
 
-/// Opens a run.
+/// Opens the next run that asks again about rows with a score.
 fn opened(
     recorder: &mut Recorder<'_>,
     terms: &LiveTerms<'_>,
     (asks, scored): (u64, &[u64]),
 ) -> Result<RunId, SessionError> {
-    let tariff = recorder.tariff;
-    loop {
-        let size = recorder.ledger.size();
-        let run = RunId::new(format!("run-{size}"));
-        let run = run.expect("BUG: a word and a number are a name");
+    let of = (asks, noise::frame_root(scored));
+    live::opened(recorder, &terms.asks, of, &|recorder| {
         let runs = recorder.ledger.state().fold::<ModelRuns>();
         let before = runs.noise_of(recorder.experiment, recorder.judge);
-        let said = JudgeRunOpened {
-            account: tariff.map(|of| of.account.clone()),
-            asks: count(asks),
-            asks_root: noise::frame_root(scored),
-            build: Text::new(BUILD).expect("BUG: a build is a text"),
-            cap_usd_micro: terms.asks.cap.filter(|_| tariff.is_some()),
-            endpoint: terms.asks.plan.endpoint.clone(),
-            judge: recorder.judge.clone(),
-            prices: tariff.map(|of| of.prices.clone()),
-            rescore: Some(RescoreTerms {
-                number: count(before.map_or(0, |of| of.runs) + 1),
-                of: count(scored.len() as u64),
-            }),
-            run: run.clone(),
-            sgd: None,
-        };
-        let mut command = recorder.command(said);
-        command.refs = vec![recorder.registered];
-        match recorder.ledger.append(&[command], recorder.scorer) {
-            Ok(_) => return Ok(run),
-            Err(error) => recorder.moved(size, error.into())?,
-        }
-    }
+        Some(RescoreTerms {
+            number: count(before.map_or(0, |of| of.runs) + 1),
+            of: count(scored.len() as u64),
+        })
+    })
 }
 
 /// The asks of an open run that came to nothing yet, in the order of their first calls.

@@ -30,7 +30,7 @@ use clover_projection::runs::ModelRuns;
 use clover_projection::tallies::Tallies;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::called;
-use clover_workflow::ask::judged::FencedRow;
+use clover_workflow::ask::fence::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::plan_file;
 use clover_workflow::ask::reading;

@@ -26,7 +26,7 @@ use clover_projection::endpoints::Endpoints;
 use clover_projection::runs::ModelRun;
 use clover_projection::runs::ModelRuns;
 use clover_workflow::ask::cassette::CassetteCall;
-use clover_workflow::ask::judged::FencedRow;
+use clover_workflow::ask::fence::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::plan_file;
 use clover_workflow::import::ImportRow;

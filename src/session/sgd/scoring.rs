@@ -26,7 +26,7 @@ use clover_workflow::ask::Desk;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::dispatch::DispatchRules;
 use clover_workflow::ask::dispatch::StopReason;
-use clover_workflow::ask::judged::FencedRow;
+use clover_workflow::ask::fence::FencedRow;
 use clover_workflow::ask::judged::JudgePlan;
 use clover_workflow::ask::plan_file;
 use clover_workflow::ask::sending::AskRequest;

@@ -7,6 +7,7 @@ pub mod breaker;
 pub mod called;
 pub mod cassette;
 pub mod dispatch;
+pub mod fence;
 pub mod judged;
 pub mod limit;
 pub mod plan_file;
