@@ -36,6 +36,9 @@ pub(super) enum Verb {
     Unseal(UnsealArgs),
 }
 
+/// The account of peeks where none is named.
+const ACCOUNT: &str = "confirm-peeks";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfirmSealArgs {
     /// The label design
@@ -53,7 +56,7 @@ pub(super) struct UnsealArgs {
     #[command(flatten)]
     pub seal: ConfirmSealArgs,
     /// The account of peeks
-    #[arg(long, value_name = "ID", default_value = "confirm-peeks")]
+    #[arg(long, value_name = "ID", default_value = ACCOUNT)]
     pub account: String,
     /// What for
     #[arg(long = "for", value_name = "TEXT")]
@@ -113,11 +116,12 @@ pub(super) fn open(
 ) -> Result<RevealedLabels, CliError> {
     let DesignName { experiment, design } = place(ctx, home, ledger, &args.seal)?;
     let own = || {
-        let purpose = shell::quoted(&args.purpose);
-        format!(
-            "clover confirm unseal {} --for {purpose}",
-            shell::word(&design)
-        )
+        let (name, purpose) = (shell::word(&design), shell::quoted(&args.purpose));
+        let account = match args.account.as_str() {
+            ACCOUNT => String::new(),
+            other => format!(" --account {}", shell::word(&other)),
+        };
+        format!("clover confirm unseal {name} --for {purpose}{account}")
     };
     let again = args.again.clone().unwrap_or_else(own);
     let peek = Peek {

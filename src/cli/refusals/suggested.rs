@@ -38,6 +38,7 @@ pub(in crate::cli) const FOR_GOOD: &[&str] = &[
     "iterate gate",
     "iterate run",
     "iterate seal",
+    "judge stop",
     "key compromise",
     "key retire",
     "key rotate-log",
@@ -48,14 +49,17 @@ pub(in crate::cli) const FOR_GOOD: &[&str] = &[
     "prereg plan seal",
     "prereg sign",
     "prompt commit",
+    "repair stop",
     "rulebook adopt",
     "seal accept",
     "seal label",
     "seal reveal",
     "sgd promote",
+    "sgd stop",
     "sgd test",
     "submit",
     "sync",
+    "synth stop",
 ];
 
 /// Takes verbs of [`FOR_GOOD`] out of what a wrong command line is told it may have meant.

@@ -415,6 +415,14 @@ fn a_peek_that_can_show_nothing_is_not_charged() {
         "open 3 labels of probes with peek 1 of 2 in 2026Q4; charged to confirm-peeks under the key of cem, for audit",
         "clover confirm unseal probes --for 'audit'",
     );
+    // What is pasted is charged to the account that was named.
+    desk.ok("budget open pk --unit peek --amount 2");
+    asked(
+        &mut desk,
+        "confirm unseal probes --for audit --account pk",
+        "open 3 labels of probes with peek 1 of 2 in all; charged to pk under the key of cem, for audit",
+        "clover confirm unseal probes --for 'audit' --account pk",
+    );
 }
 
 #[test]
