@@ -36,6 +36,7 @@ use crate::session::iterate::IterationError;
 use crate::session::iterate::propose;
 use crate::session::iterate::propose::Proposal;
 use crate::session::iterate::rescore;
+use crate::session::iterate::rescore::RescoreRequest;
 use crate::view::View;
 use crate::view::patch as views;
 use crate::workflow::patches::Authorship;
@@ -287,24 +288,56 @@ fn check(ctx: &mut Ctx<'_>, args: &PatchCheckArgs, leaves: bool) -> Result<View,
     }
     rescore::check_sources(&ledger, &id, of, &checked)?;
     let asking = rescore::asking(&ledger, &id, (&bench, &checked))?;
-    if let Some(asking) = asking.as_ref().filter(|_| args.command.is_empty()) {
+    if let Some(asking) = &asking {
+        let program = Program {
+            command: args.command.clone(),
+            ..Program::default()
+        };
+        startable(ctx, &patch, asking, &program)?;
+    }
+    let place = (args.file.as_path(), Some(name.as_str()));
+    let of = (&patch, &checked);
+    Ok(views::checked(&bench, of, asking.as_ref(), place))
+}
+
+/// Whether the program is at hand that is asked anew for a patch, and is the one that was registered.
+fn startable(
+    ctx: &mut Ctx<'_>,
+    patch: &Patch,
+    asking: &RescoreRequest,
+    program: &Program,
+) -> Result<(), CliError> {
+    if program.command.is_empty() {
         let message = format!(
             "patch {} is asked of judge {}, which is a program: say how it is started",
             patch.id, asking.judge
         );
         return Err(CliError::usage(message, "the same command with -- COMMAND"));
     }
-    if let Some(asking) = &asking {
-        let program = Program {
-            command: args.command.clone(),
-            ..Program::default()
-        };
-        program::digest(ctx, "judge", &program.command)?;
-        program::same_files(ctx, &asking.registered, &program)?;
+    program::digest(ctx, "judge", &program.command)?;
+    program::same_files(ctx, &asking.registered, program)
+}
+
+/// Refuses a patch that its gates would ask of a program which is not at hand, before anything of it is on record. What else is
+/// wrong with it is said where it is proposed.
+pub(super) fn check_program(
+    ctx: &mut Ctx<'_>,
+    ledger: &Ledger,
+    id: &IterationId,
+    yaml: &str,
+    program: &Program,
+) -> Result<(), CliError> {
+    let bench = propose::bench(ledger.state(), id)?;
+    let Ok(checked) = bench.check(yaml.as_bytes(), None) else {
+        return Ok(());
+    };
+    let Ok((patch, checked)) = rescore::decided(ledger, id, (&bench, yaml), checked) else {
+        return Ok(());
+    };
+    match rescore::asking(ledger, id, (&bench, &checked))? {
+        Some(asking) => startable(ctx, &patch, &asking, program),
+        None => Ok(()),
     }
-    let place = (args.file.as_path(), Some(name.as_str()));
-    let of = (&patch, &checked);
-    Ok(views::checked(&bench, of, asking.as_ref(), place))
 }
 
 /// A check that failed, at its place in the document.

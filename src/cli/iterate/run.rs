@@ -177,6 +177,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     loop {
         let is_due = bench.due().is_some_and(|due| due >= Step::Propose);
         if !waiting.is_empty() && is_due && last >= Step::Propose {
+            if last >= Step::Gate {
+                for (_, yaml) in waiting {
+                    patch::check_program(ctx, &bench.ledger, &bench.id, yaml, &args.program)?;
+                }
+            }
             propose(ctx, &mut bench, &mut taken, waiting)?;
             waiting = &[];
         }

@@ -270,6 +270,12 @@ fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
     let early = desk.ok(early).json();
     assert_eq!(early["data"]["proposed"], json!([]), "{early:#}");
     assert!(early["warnings"].to_string().contains("is not proposed"));
+    // A run whose gates would ask the program, which is not named, records nothing of the patch.
+    let head = desk.head();
+    let untold = desk.run("iterate run it-retold --yes --propose patch.yaml");
+    assert_eq!(untold.code, 2, "{}{}", untold.out, untold.err);
+    says(&untold, &["is a program", "-- COMMAND"]);
+    assert_eq!(desk.head(), head);
     let propose = "iterate run it-retold --to propose --propose patch.yaml --json";
     let proposed = desk.ok(propose).json();
     let one = &proposed["data"]["proposed"][0];
