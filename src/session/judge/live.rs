@@ -358,12 +358,11 @@ fn course(
     if asks.is_empty() && open.is_none() {
         return Ok(());
     }
-    let (run, epoch) = match open {
-        Some(open) => resumed(recorder, &open, (&rows.keys, &mut asks))?,
-        None => {
-            let of = (asks.len() as u64, root(asks.iter().map(|of| &of.key)));
-            (opened(recorder, &terms.asks, of, &|_| None)?, 0)
-        }
+    let (run, epoch) = if let Some(open) = open {
+        resumed(recorder, &open, (&rows.keys, &mut asks))?
+    } else {
+        let of = (asks.len() as u64, root(asks.iter().map(|of| &of.key)));
+        (opened(recorder, &terms.asks, of, &|_| None)?, 0)
     };
     counts.run = Some(run.clone());
     let of = AskedRun {
