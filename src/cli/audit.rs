@@ -35,7 +35,7 @@ pub(super) enum Verb {
     /// Who signed what, in which role
     #[command(after_help = "Example:\n  clover audit signers")]
     Signers(AuditedFile),
-    /// Whether each plan was in force before its first outcome
+    /// Whether each plan was in force before its first row, and before its first outcome
     #[command(after_help = "Example:\n  clover audit plans")]
     Plans(AuditedFile),
     /// Who saw outcomes that were kept back, when and what for

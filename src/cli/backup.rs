@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// Everything to go on elsewhere: ledger, log key, vault and your keys, each encrypted with age
     #[arg(long, requires = "to", conflicts_with = "with_vault")]
     pub all: bool,
-    /// The age recipient who can open it; may be given several times
+    /// The age recipient who can open it, as age-keygen prints one; may be given several times
     #[arg(long, value_name = "RECIPIENT", requires = "all")]
     pub to: Vec<String>,
 }

@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
+use crate::cli::intake_files::KeptFields;
 use crate::cli::intake_files::Scores;
 use crate::cli::ports;
 use crate::event::id::RunId;
@@ -88,7 +89,13 @@ fn export(ctx: &mut Ctx<'_>, args: &CassetteExportArgs) -> Result<View, CliError
     } else {
         let pepper = home.vault(&ctx.ambient())?.pepper()?;
         let policy = args.policy.as_deref();
-        intake_files::rows(ctx, &pepper, &args.rows, policy, (Scores::Asked, &[]))?
+        intake_files::rows(
+            ctx,
+            &pepper,
+            &args.rows,
+            policy,
+            (Scores::Asked, KeptFields::default()),
+        )?
     };
     let path = ctx.path(&args.out);
     if ambient::exists(&path)? {

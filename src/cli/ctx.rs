@@ -15,6 +15,7 @@ use crate::cli::ui::When;
 use crate::cli::world::World;
 use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
+use crate::ground::shell;
 use crate::session::slate::Slate;
 use crate::view::fit;
 use crate::view::text::COLUMNS;
@@ -233,12 +234,7 @@ impl<'w> Ctx<'w> {
         }
         if !self.can_ask() {
             let message = format!("{question}: nobody is there to confirm it");
-            // Options stand before the words of a program.
-            let next = match again.split_once(" -- ") {
-                Some((before, program)) => format!("{before} --yes -- {program}"),
-                None => format!("{again} --yes"),
-            };
-            return Err(CliError::usage(message, next));
+            return Err(CliError::usage(message, self.with_options(again, "--yes")));
         }
         let prompt = format!("{} [y/N] ", ui::escape(question));
         self.err(&prompt);
@@ -252,7 +248,35 @@ impl<'w> Ctx<'w> {
         }
         Err(CliError::refused(
             "not confirmed; nothing was changed",
-            again,
+            self.with_options(again, ""),
         ))
+    }
+
+    /// The same command again with the options that say where and as whom it ran, and with more words: all of them before the
+    /// words of a program.
+    fn with_options(&self, again: &str, more: &str) -> String {
+        let (before, program) = match again.split_once(" -- ") {
+            Some((before, program)) => (before, Some(program)),
+            None => (again, None),
+        };
+        let mut next = before.to_owned();
+        let ledger = self
+            .globals
+            .ledger
+            .as_ref()
+            .map(|path| path.display().to_string());
+        for (option, value) in [("--ledger", ledger), ("--key", self.globals.key.clone())] {
+            let is_there = before.split(' ').any(|word| word == option);
+            if let Some(value) = value.filter(|_| !is_there) {
+                next.push_str(&format!(" {option} {}", shell::word(&value)));
+            }
+        }
+        if !more.is_empty() {
+            next.push_str(&format!(" {more}"));
+        }
+        if let Some(program) = program {
+            next.push_str(&format!(" -- {program}"));
+        }
+        next
     }
 }

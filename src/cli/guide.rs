@@ -199,7 +199,8 @@ fn given<T>(
         (Some(answer), _) => read(&answer).map_err(|expected| CliError::usage(expected, next)),
         (None, Some(found)) => Ok(found),
         (None, None) => {
-            let message = format!("{option} is not given, and nobody is there to say it");
+            let message =
+                format!("{option} is not given, and nobody is there to say it: {question}");
             Err(CliError::usage(message, next))
         }
     }

@@ -19,7 +19,9 @@ use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportRow;
+use crate::workflow::import::ImportRows;
 use crate::workflow::import::form::FileForm;
+use crate::workflow::import::row;
 
 /// Files, with folders as the `.jsonl` files in them.
 pub(super) fn unfolded(ctx: &Ctx<'_>, given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
@@ -57,12 +59,13 @@ pub(super) fn rows(
     pepper: &[u8; 32],
     given: &[PathBuf],
     policy: Option<&str>,
-    (scores, fields): (Scores, &[String]),
+    (scores, kept): (Scores, KeptFields<'_>),
 ) -> Result<Vec<ImportRow>, CliError> {
     let policy = policy.map(|text| name("policy", text, PolicyId::new));
     let policy = policy.transpose()?;
     let name_prompt = |prompt: &str| prompt_name(pepper, prompt);
-    let fields = fields.iter().map(|text| name("field", text, FieldId::new));
+    let fields = kept.fields.iter();
+    let fields = fields.map(|text| name("field", text, FieldId::new));
     let fields = fields.collect::<Result<Vec<_>, _>>()?;
     let mut files = Vec::new();
     for path in unfolded(ctx, given)? {
@@ -87,8 +90,48 @@ pub(super) fn rows(
     }
     import::distinct(&files).map_err(|error| wrong(&error))?;
     import::fields_there(&files, &fields).map_err(|error| wrong(&error))?;
+    if scores == Scores::Asked {
+        for file in &files {
+            warn_of_fields(ctx, file, kept);
+        }
+    }
     let rows = files.into_iter().flat_map(|file| file.rows);
     Ok(rows.map(|row| ImportRow { label: None, ..row }).collect())
+}
+
+/// What of a file of rows is kept beside the scores.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KeptFields<'a> {
+    /// Fields, for slices.
+    pub fields: &'a [String],
+    /// When rows were sampled.
+    pub times: bool,
+}
+
+/// Names what a file says of its rows and nobody keeps.
+fn warn_of_fields(ctx: &mut Ctx<'_>, file: &ImportRows, kept: KeptFields<'_>) {
+    let is_lost = |name: &&String| {
+        if *name == row::SAMPLED_AT {
+            return !kept.times;
+        }
+        let is_read = row::FIELDS
+            .iter()
+            .any(|field| field == name || row::also(field).contains(&name.as_str()));
+        !is_read && name.as_str() != "metadata" && !kept.fields.contains(name)
+    };
+    let lost: Vec<&str> = file
+        .names
+        .iter()
+        .filter(is_lost)
+        .map(String::as_str)
+        .collect();
+    if !lost.is_empty() {
+        ctx.warn(format!(
+            "{}: not kept: {}; for slices and times take the rows in first: clover import rows FILE --field NAME",
+            file.file,
+            lost.join(", ")
+        ));
+    }
 }
 
 /// Of a file that was not read: what it looks like, where that is no JSON Lines of rows, and the command that takes it in before

@@ -6,6 +6,7 @@ use crate::cli::CLOSE;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::intake_files::KeptFields;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge_ask;
 use crate::cli::judge_compare;
@@ -250,7 +251,11 @@ fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
             "clover import rows --help",
         ));
     }
-    let mut desk = Desk::open_with(ctx, &args.common, Scores::Asked, &args.field)?;
+    let kept = KeptFields {
+        fields: &args.field,
+        times: args.times,
+    };
+    let mut desk = Desk::open_with(ctx, &args.common, Scores::Asked, kept)?;
     if keeps {
         desk.take_in(ctx, args.scorer.as_ref())?;
     }

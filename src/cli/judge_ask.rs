@@ -9,6 +9,7 @@ use crate::cli::endpoint_terms;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
+use crate::cli::intake_files::KeptFields;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge_rows;
 use crate::event::id::AccountId;
@@ -239,7 +240,13 @@ impl AskDesk {
         let rows = if args.rows.is_empty() {
             judge_rows::held(ctx, (&home, &ledger), &experiment, policy)?
         } else {
-            intake_files::rows(ctx, &pepper, &args.rows, policy, (Scores::Asked, &[]))?
+            intake_files::rows(
+                ctx,
+                &pepper,
+                &args.rows,
+                policy,
+                (Scores::Asked, KeptFields::default()),
+            )?
         };
         let spec = JudgeSpec {
             judge: plan.judge.clone(),

@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::intake_files;
+use crate::cli::intake_files::KeptFields;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
@@ -160,7 +161,7 @@ impl Desk {
         common: &JudgeArgs,
         scores: Scores,
     ) -> Result<Self, CliError> {
-        Self::open_with(ctx, common, scores, &[])
+        Self::open_with(ctx, common, scores, KeptFields::default())
     }
 
     /// What the judge has in common with the policies that it judges, and with other judges.
@@ -201,7 +202,7 @@ impl Desk {
         ctx: &mut Ctx<'_>,
         common: &JudgeArgs,
         scores: Scores,
-        fields: &[String],
+        kept: KeptFields<'_>,
     ) -> Result<Self, CliError> {
         let mut spec = spec(ctx, common, scores)?;
         let (home, ledger) = home::open_to_write(ctx)?;
@@ -215,7 +216,7 @@ impl Desk {
         } else if common.rows.is_empty() {
             return Err(CliError::usage("--rows PATH is missing", HELP));
         } else {
-            intake_files::rows(ctx, &pepper, &common.rows, policy, (scores, fields))?
+            intake_files::rows(ctx, &pepper, &common.rows, policy, (scores, kept))?
         };
         let program = Program {
             timeout: common.timeout,

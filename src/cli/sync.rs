@@ -20,8 +20,10 @@ use crate::ground::ambient::AmbientError;
 use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::shell;
+use crate::ground::sign::Signer;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
+use crate::ledger::LedgerOptions;
 use crate::ledger::error::Divergence;
 use crate::ledger::load::LogSource;
 use crate::session::Home;
@@ -29,6 +31,7 @@ use crate::session::SessionError;
 use crate::session::error::PortError;
 use crate::session::follow;
 use crate::session::follow::PublishedLog;
+use crate::session::keys::files;
 use crate::session::outbox;
 use crate::session::outbox::Outbox;
 use crate::session::shared::SharedError;
@@ -43,6 +46,9 @@ use crate::view::sync::ReaderSync;
 use crate::workflow::GOVERNED;
 
 const HELP: &str = "clover sync --help";
+
+/// The word of a log that is shorter than one that was seen.
+const ROLLED_BACK: &str = "rolled_back";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -76,7 +82,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 /// The folder that is named, else the one of last time.
 fn shared(ctx: &Ctx<'_>, args: &Args, home: Option<&Home>) -> Result<SharedFolder, CliError> {
     if let Some(dir) = &args.dir {
+        let typed = dir.display().to_string();
         let dir = ctx.path(dir);
+        if !ambient::is_dir(&dir) && is_remote(&typed) {
+            let message = format!(
+                "{typed} names a folder on another machine: sync takes a folder here, so mount that one first"
+            );
+            let next = format!("sshfs {} shared && clover sync shared", shell::word(&typed));
+            return Err(CliError::not_found(message, next));
+        }
         if !ambient::is_dir(&dir) {
             let message = format!("{} is no folder", dir.display());
             let next = format!("mkdir {}", shell::word(&dir.display()));
@@ -88,6 +102,12 @@ fn shared(ctx: &Ctx<'_>, args: &Args, home: Option<&Home>) -> Result<SharedFolde
     known
         .map(SharedFolder::new)
         .ok_or_else(|| CliError::usage("this copy was not synced before: name the folder", HELP))
+}
+
+/// Whether a word is HOST:DIR, as programs over ssh take it.
+fn is_remote(typed: &str) -> bool {
+    let host = typed.split_once(':').map(|(host, _)| host);
+    host.is_some_and(|host| host.len() > 1 && !host.contains('/'))
 }
 
 /// The published checkpoint.
@@ -129,7 +149,10 @@ fn read(
     (had, is_new): (u64, bool),
 ) -> Result<View, CliError> {
     let options = home::options(ctx, None, false);
-    let mut ledger = Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options)?;
+    let mut ledger = match Ledger::open(home.database(), ctx.ambient(), &GOVERNED, options) {
+        Err(LedgerError::Diverged(Divergence::RolledBack { .. })) => unpinned(ctx, home, None)?,
+        opened => opened?,
+    };
     let head = published(shared)?;
     if head.checkpoint().size < ledger.size() {
         let here = ledger.head_checkpoint()?;
@@ -140,6 +163,7 @@ fn read(
         return Err(diverged(&rolled, &here, &head, shared));
     }
     let fetched = had + fetch(ctx, home, &mut ledger, shared, &head)?;
+    own_pin(ctx, &mut ledger, shared)?;
     home.remember_shared(shared.folder())?;
     let outbox = slate::outbox(ctx, &ledger)?;
     let (mut recorded, mut refused, mut waiting) = (0, Vec::new(), 0);
@@ -210,12 +234,15 @@ fn in_the_way(error: CliError) -> String {
 fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &SharedFolder) -> Result<View, CliError> {
     let wait = Duration::from_secs(ctx.globals.busy_timeout);
     let _held = shared.lock(wait)?;
-    let (home, mut ledger) = home::open_as_writer(ctx)?;
+    let (home, mut ledger, is_behind) = writer(ctx)?;
     let before = publish::published(&shared.log())?;
     let fetched = match &before {
         Some(head) => fetch(ctx, &home, &mut ledger, shared, head)?,
         None => 0,
     };
+    if is_behind {
+        own_pin(ctx, &mut ledger, shared)?;
+    }
     if args.take_over {
         let question = "publish from this copy: does the other append nothing any more";
         ctx.confirm(question, args.yes, "clover sync --take-over")?;
@@ -271,6 +298,52 @@ fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &SharedFolder) -> Result<View, 
         published: done.to - done.from,
     };
     Ok(view::served(&ledger, &facts))
+}
+
+/// Opens the copy that publishes. Another copy on this machine may have appended since: what it published is taken in first.
+fn writer(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, bool), CliError> {
+    match home::open_as_writer(ctx) {
+        Ok((home, ledger)) => Ok((home, ledger, false)),
+        Err(error) if error.word == ROLLED_BACK => {
+            let home = home::find(ctx)?;
+            let ledger = unpinned(ctx, &home, Some(files::read_log_key(&home.log_key())?))?;
+            Ok((home, ledger, true))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The copy as it is, which another copy on this machine may be ahead of.
+fn unpinned(ctx: &mut Ctx<'_>, home: &Home, log_key: Option<Signer>) -> Result<Ledger, CliError> {
+    let options = LedgerOptions {
+        store: home::store_options(ctx, false),
+        log_key,
+        pins: None,
+    };
+    Ok(Ledger::open(
+        home.database(),
+        ctx.ambient(),
+        &GOVERNED,
+        options,
+    )?)
+}
+
+/// Gives this copy a pin of its own, once it is where this machine saw the ledger to be.
+fn own_pin(ctx: &mut Ctx<'_>, ledger: &mut Ledger, shared: &SharedFolder) -> Result<(), CliError> {
+    let Some(pins) = home::pins(ctx) else {
+        return Ok(());
+    };
+    match ledger.pin_copy(&pins) {
+        Err(LedgerError::Diverged(Divergence::RolledBack { pinned, found })) => {
+            let message = format!(
+                "another copy on this machine has {pinned} entries, and {} shows {found}: sync that copy first",
+                shared.folder().display()
+            );
+            let next = "clover --ledger THAT-COPY sync";
+            Err(CliError::integrity(ROLLED_BACK, message, next))
+        }
+        done => Ok(done?),
+    }
 }
 
 /// Takes in what is published and not here; answers with how many entries that were.
@@ -362,7 +435,7 @@ fn diverged(
         format!("{size} entries, root {root}")
     };
     let word = match how {
-        Divergence::RolledBack { .. } => "rolled_back",
+        Divergence::RolledBack { .. } => ROLLED_BACK,
         Divergence::ForeignKey { .. } => "forged",
         _ => "forked",
     };

@@ -56,6 +56,14 @@ pub enum LineError {
         /// What belongs there.
         expected: &'static str,
     },
+    /// Not the envelope of a signed event in its fixed form.
+    #[error(
+        "a signed event that was changed at its {at}: expected the bytes that clover sign wrote"
+    )]
+    Envelope {
+        /// The part of the envelope.
+        at: &'static str,
+    },
 }
 
 /// Writes the entry line (no newline) of these parts into `out`.
@@ -105,7 +113,11 @@ pub fn parse_envelope(envelope: &[u8]) -> Result<Signed<Unverified>, LineError> 
     line.extend_from_slice(ENVELOPE_HEAD);
     line.extend_from_slice(envelope);
     line.extend_from_slice(br#","recorded_at":"1970-01-01T00:00:00.000000Z","seq":0}"#);
-    Entry::parse(&line).map(|entry| entry.signed)
+    let parsed = Entry::parse(&line).map(|entry| entry.signed);
+    parsed.map_err(|error| match error {
+        LineError::Form { at, .. } => LineError::Envelope { at },
+        other => other,
+    })
 }
 
 fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {

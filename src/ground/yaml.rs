@@ -94,7 +94,7 @@ impl Document {
                     at.line().max(1),
                     at.col() + 1,
                     &reader.path(),
-                    error.info().to_owned(),
+                    grammar_words(error.info()).to_owned(),
                 )
             })?;
             reader.take(&event, span.start)?;
@@ -161,6 +161,119 @@ impl Document {
             message: message.to_owned(),
         }
     }
+}
+
+/// What the grammar expected, by words that occur in what the parser says: the first that does.
+const GRAMMAR: &[(&str, &str)] = &[
+    (
+        "tab",
+        "expected spaces, found a tab: YAML takes no tab for indentation",
+    ),
+    (
+        "found unexpected end of stream",
+        "expected the closing quote of this text, found the end of the file",
+    ),
+    (
+        "found unexpected document indicator",
+        "expected the closing quote of this text, found the end of the document",
+    ),
+    (
+        "escape",
+        "expected an escape that YAML knows; a text with a backslash stands in single quotes",
+    ),
+    (
+        "hexadecimal",
+        "expected an escape that YAML knows; a text with a backslash stands in single quotes",
+    ),
+    (
+        "after double-quoted scalar",
+        "expected nothing more after the closing quote",
+    ),
+    (
+        "indent",
+        "expected this line to begin at the same column as its neighbours",
+    ),
+    (
+        "did not find expected key",
+        "expected NAME: VALUE at the same column as the names above it",
+    ),
+    (
+        "block sequence",
+        "expected an item of a list (- VALUE) on a line of its own, below the name of the list",
+    ),
+    ("'-' must be followed", "expected a space after -"),
+    (
+        "block scalar",
+        "expected the text of a block (| or >) on the lines below it, indented",
+    ),
+    (
+        "plain scalar cannot start",
+        "expected a value; a text that begins with - and a bracket stands in quotes",
+    ),
+    (
+        "mapping",
+        "expected NAME: VALUE on a line of its own; a text with a colon in it stands in quotes",
+    ),
+    (
+        "':'",
+        "expected NAME: VALUE; a text with a colon in it stands in quotes",
+    ),
+    (
+        "simple key",
+        "expected NAME: VALUE; a text with a colon in it stands in quotes",
+    ),
+    (
+        "bracket",
+        "expected a bracket or brace for each that was opened, and none more",
+    ),
+    (
+        "node content",
+        "expected a value; a text that begins with a mark such as @, %, ] or } stands in quotes",
+    ),
+    (
+        "next token",
+        "expected a value; a text that begins with a mark such as @ or % stands in quotes",
+    ),
+    (
+        "unexpected character",
+        "expected a value; a text that begins with a mark such as @ or % stands in quotes",
+    ),
+    (
+        "anchor",
+        "expected no anchor (a word that begins with &) and no alias (*); such a text stands in quotes",
+    ),
+    (
+        "tag",
+        "expected no tag (a word that begins with !); such a text stands in quotes",
+    ),
+    (
+        "directive",
+        "expected no directive (a line that begins with %)",
+    ),
+    (
+        "handle",
+        "expected no tag (a word that begins with !); such a text stands in quotes",
+    ),
+    (
+        "byte order mark",
+        "expected no byte order mark inside the text",
+    ),
+    ("unprintable", "expected no control character"),
+    (
+        "document",
+        "expected one document, found more after its end",
+    ),
+    ("recursion", "expected fewer levels within one another"),
+    ("comment", "expected a value, found a comment within a text"),
+    ("whitespace", "expected a space here"),
+    ("eof", "expected more, found the end of the file"),
+    ("unexpected end", "expected more, found the end of the file"),
+];
+
+/// What the parser says of a text, in words for whoever wrote it.
+fn grammar_words(said: &str) -> &'static str {
+    let found = GRAMMAR.iter().find(|(part, _)| said.contains(part));
+    found.map_or("expected YAML, found what is none", |(_, words)| words)
 }
 
 /// Whether one path is another or leads below it.

@@ -45,6 +45,7 @@ use crate::fold::Rulebook;
 use crate::lines::write_stored;
 use crate::mark::CheckMark;
 use crate::mark::Mark;
+use crate::pin;
 use crate::pin::Pin;
 use crate::pin::PinError;
 use crate::pin::PinFile;
@@ -317,7 +318,8 @@ impl Ledger {
             computing: RuleComputation::default(),
         };
         let origin = ledger.first_origin()?;
-        ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));
+        let pin = pins.map(|pins| Pin::in_use(&pins, &origin, path));
+        ledger.pin = pin.transpose().map_err(pin_error)?;
         ledger.mark = ledger.pin.as_ref().map(Mark::beside);
         let pinned = match &ledger.pin {
             Some(pin) => pin.load().map_err(pin_error)?,
@@ -331,6 +333,7 @@ impl Ledger {
         if let Some(pinned) = pinned {
             ledger.agree(&pinned)?;
         }
+        ledger.agree_with_copies()?;
         ledger.check_log_key()?;
         ledger.keep_mark();
         Ok(ledger)
@@ -502,6 +505,40 @@ impl Ledger {
             place.keep(&self.head.state.keyring.origin)?;
         }
         Ok(())
+    }
+
+    /// Gives this copy a pin of its own, so that another copy on this machine may be ahead of it. It must be at least
+    /// where this machine saw the ledger to be.
+    ///
+    /// # Errors
+    /// [`LedgerError::Diverged`], and what files say.
+    pub fn pin_copy(&mut self, pins: &Path) -> Result<(), LedgerError> {
+        let (file, origin) = (
+            self.store.path().to_owned(),
+            &self.head.state.keyring.origin,
+        );
+        if let Some(known) = pin::replaced(pins, &file, origin).map_err(pin_error)? {
+            let found = origin.clone();
+            return Err(Divergence::Replaced { known, found }.into());
+        }
+        if let Some(seen) = Pin::new(pins, origin).load().map_err(pin_error)? {
+            self.agree(&seen)?;
+        }
+        self.place = Some(PinFile::new(pins, &file));
+        let pin = Pin::of_copy(pins, origin, &file);
+        self.mark = Some(Mark::beside(&pin));
+        self.pin = Some(pin);
+        self.advance_pin()
+    }
+
+    /// Holds a copy with a pin of its own against what other copies on this machine had, as far as it reaches.
+    fn agree_with_copies(&self) -> Result<(), LedgerError> {
+        let machine = self.pin.as_ref().and_then(Pin::of_machine);
+        let seen = machine.map(|pin| pin.load().map_err(pin_error));
+        match seen.transpose()?.flatten() {
+            Some(seen) if seen.checkpoint().size <= self.head.size() => self.agree(&seen),
+            _ => Ok(()),
+        }
     }
 
     /// The `Full` or `Relaxed` syncing of this ledger's commits.

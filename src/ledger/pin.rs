@@ -4,6 +4,9 @@
 //! something that lies elsewhere. The pin is the signed note itself in
 //! `<pins>/<sha256 of the origin>`. It moves forward only, under a lock file, by rename without fsync: it may
 //! lag behind the log, never lead it.
+//!
+//! Several copies of one ledger may lie on one machine, and a copy that follows another is behind it most of the time. Such a
+//! copy has a pin of its own, `<pin>.copy-<sha256 of its file>`, made when it was first brought up to what the machine saw.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -17,10 +20,15 @@ use clover_ground::note::SignedCheckpoint;
 /// How long a pin that another process moves is waited for. The append before it stands: a pin may lag.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
+/// Between the name of a machine's pin and the digest of the copy's file.
+const COPY: &str = ".copy-";
+
 /// Where one origin's pin lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     path: PathBuf,
+    /// The pin of all copies on this machine, where this is the pin of one.
+    machine: Option<PathBuf>,
 }
 
 /// A pin file that is there and cannot be used.
@@ -44,7 +52,41 @@ impl Pin {
     pub fn new(pins: &Path, origin: &str) -> Self {
         Self {
             path: pins.join(Digest::sha256(origin.as_bytes()).to_hex()),
+            machine: None,
         }
+    }
+
+    /// The pin of one copy of `origin`, the ledger file `file`.
+    pub fn of_copy(pins: &Path, origin: &str, file: &Path) -> Self {
+        let machine = Self::new(pins, origin).path;
+        let mut path = machine.as_os_str().to_owned();
+        path.push(COPY);
+        path.push(Digest::sha256(file.as_os_str().as_encoded_bytes()).to_hex());
+        Self {
+            path: path.into(),
+            machine: Some(machine),
+        }
+    }
+
+    /// The pin that the ledger file `file` is held against: its own, where it has one, else that of the machine.
+    ///
+    /// # Errors
+    /// [`PinError`]: whether it has one cannot be looked up.
+    pub fn in_use(pins: &Path, origin: &str, file: &Path) -> Result<Self, PinError> {
+        let own = Self::of_copy(pins, origin, file);
+        Ok(if ambient::exists(&own.path)? {
+            own
+        } else {
+            Self::new(pins, origin)
+        })
+    }
+
+    /// The pin of all copies on this machine, where this is the pin of one.
+    pub fn of_machine(&self) -> Option<Self> {
+        self.machine.as_ref().map(|path| Self {
+            path: path.clone(),
+            machine: None,
+        })
     }
 
     /// The file.
@@ -70,7 +112,8 @@ impl Pin {
             SignedCheckpoint::parse(&bytes).map_err(|error| damaged(error.to_string()))?;
         let origin = &checkpoint.checkpoint().origin;
         let name = Digest::sha256(origin.as_str().as_bytes()).to_hex();
-        if self.path.file_name() != Some(std::ffi::OsStr::new(&name)) {
+        let machine = self.machine.as_ref().unwrap_or(&self.path);
+        if machine.file_name() != Some(std::ffi::OsStr::new(&name)) {
             return Err(damaged(format!("it is of origin {origin}")));
         }
         Ok(Some(checkpoint))
@@ -88,16 +131,23 @@ impl Pin {
     /// # Errors
     /// [`PinError`].
     pub fn vouch(&self) -> Result<(), PinError> {
-        match ambient::remove(&self.unvouched()) {
-            Ok(()) | Err(AmbientError::NotFound(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        removed(&self.unvouched())
     }
 
     fn unvouched(&self) -> PathBuf {
-        let mut path = self.path.as_os_str().to_owned();
+        // Who made a ledger is known of the ledger, not of one copy.
+        let machine = self.machine.as_ref().unwrap_or(&self.path);
+        let mut path = machine.as_os_str().to_owned();
         path.push(".unvouched");
         path.into()
+    }
+
+    /// Removes it, where there is one.
+    ///
+    /// # Errors
+    /// [`PinError`].
+    pub fn forget(&self) -> Result<(), PinError> {
+        removed(&self.path)
     }
 
     /// Puts a pin of entries that are lost aside, so that an older log can be pinned again. Answers with its new file.
@@ -113,11 +163,15 @@ impl Pin {
         Ok(aside)
     }
 
-    /// Moves the pin to `checkpoint` unless it already stands at that size or beyond.
+    /// Moves the pin to `checkpoint` unless it already stands at that size or beyond. The pin of a copy takes that of the
+    /// machine along.
     ///
     /// # Errors
     /// [`PinError`].
     pub fn advance(&self, checkpoint: &SignedCheckpoint) -> Result<(), PinError> {
+        if let Some(machine) = self.of_machine() {
+            machine.advance(checkpoint)?;
+        }
         if let Some(folder) = self.path.parent() {
             ambient::create_private_dirs(folder)?;
         }
@@ -129,6 +183,7 @@ impl Pin {
                 return Ok(());
             }
             Some(_) => {}
+            None if self.machine.is_some() => {}
             None => ambient::replace_private(&self.unvouched(), b"", false)?,
         }
         Ok(ambient::replace_private(
@@ -136,6 +191,13 @@ impl Pin {
             &checkpoint.encode(),
             false,
         )?)
+    }
+}
+
+fn removed(path: &Path) -> Result<(), PinError> {
+    match ambient::remove(path) {
+        Ok(()) | Err(AmbientError::NotFound(_)) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -354,6 +354,9 @@ questions! {
     /// What scores of a run stand on whose judge is behind HTTP.
     AskedScores "asked_scores" since 29 rule Sgd:
         "a run whose judge is behind HTTP scores nothing but what calls on record answered, about rows that are due";
+    /// Which values in other experiments are a look at an order.
+    ValueElsewhere "value_elsewhere" since 29 rule Transport:
+        "a value of one policy of a comparison, in another experiment with its rows, is a look at its order";
     /// When runs that judge an update may begin.
     OpenedArms "opened_arms" since 29 rule Repair:
         "no run that an update names is executed before all of them are opened";

@@ -204,6 +204,12 @@ pub fn restore(
     let keys = own_keys(from, keys, identity)?;
     aside.place(&home)?;
     let lost = lost.map(PassedPin::set_aside).transpose()?;
+    if let (Some((lost, _)), Some(pins)) = (&lost, &options.pins) {
+        // A copy that stood here is gone with its entries.
+        let origin = lost.seen.checkpoint().origin.as_str();
+        let own = Pin::of_copy(pins, origin, home.database());
+        own.forget().map_err(RestoreError::from)?;
+    }
     let opened = LedgerOptions {
         store: options.store,
         log_key: None,

@@ -369,7 +369,7 @@ fn seen_before(look: EarlierLook) -> String {
             );
         }
         LookKind::Differences => "Other differences were recorded before",
-        LookKind::Elsewhere => "The same rows were compared in another experiment before",
+        LookKind::Elsewhere => "The same rows were compared or valued in another experiment before",
         LookKind::Values => "Other values were recorded before",
     };
     format!("{what}, at seq {seq}, so an order is exploratory now.")

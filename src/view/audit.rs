@@ -14,6 +14,7 @@ use crate::ground::sign::KeyId;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
 use crate::projection::reader::LogReader;
 use crate::projection::trail;
@@ -68,6 +69,8 @@ pub struct PlanTiming {
     pub in_force_seq: Option<u64>,
     /// The first row or label of its experiment, kept back or not; `null` where it has none.
     pub first_row_seq: Option<u64>,
+    /// `before`: it was in force before that row. `after`: it was not. `unseen`: there is no row yet.
+    pub row_timing: String,
     /// The first entry that lets somebody see an outcome of it that was kept back; `null` where none does.
     pub first_look_seq: Option<u64>,
     /// `before`: it was in force by then. `after`: it was not. `unseen`: nothing could be seen yet.
@@ -78,7 +81,7 @@ pub struct PlanTiming {
     pub deviations: u64,
 }
 
-/// Whether each plan was in force before its first outcome.
+/// Whether each plan was in force before its first row, and before its first outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlansShown {
@@ -165,7 +168,7 @@ pub fn signers(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
     Ok(view.with_next("clover audit plans"))
 }
 
-/// Whether each plan was in force before its first outcome.
+/// Whether each plan was in force before its first row, and before its first outcome.
 ///
 /// # Errors
 /// [`LedgerError`].
@@ -271,14 +274,21 @@ const ERASED: &str = "A decision that read the texts of an erased subject cannot
 
 pub(super) fn timings(state: &State, signers: &Signers) -> Vec<PlanTiming> {
     let all = state.fold::<Manifests>();
+    let first_row = |record: &ManifestRecord| {
+        let experiment = record.experiment.as_ref();
+        experiment.and_then(|id| signers.first_rows.get(id).copied())
+    };
     let plans = all.by_id.iter().map(|(manifest, record)| PlanTiming {
         manifest: manifest.clone(),
         experiment: record.experiment.clone(),
         versions: record.versions.len() as u64,
-        first_row_seq: record
-            .experiment
-            .as_ref()
-            .and_then(|id| signers.first_rows.get(id).copied()),
+        first_row_seq: first_row(record),
+        row_timing: match (trail::in_force_seq(record), first_row(record)) {
+            (_, None) => "unseen",
+            (Some(since), Some(row)) if since < row => "before",
+            _ => "after",
+        }
+        .to_owned(),
         in_force_seq: trail::in_force_seq(record),
         first_look_seq: trail::first_seen_seq(all, record),
         timing: match Timing::of(all, record) {
@@ -298,19 +308,20 @@ pub(super) fn plan_table(view: &mut View, plans: &[PlanTiming]) {
         return view.line("no plan was registered");
     }
     let seq = |seq: Option<u64>| seq.map_or("-".to_owned(), |seq| seq.to_string());
+    let yes = |timing: &str, unseen: &str| match timing {
+        "before" => "yes".to_owned(),
+        "after" => "NO".to_owned(),
+        _ => unseen.to_owned(),
+    };
     let rows = plans.iter().map(|of| {
         vec![
             of.manifest.to_string(),
             of.versions.to_string(),
             seq(of.in_force_seq),
             seq(of.first_row_seq),
+            yes(&of.row_timing, "-"),
             seq(of.first_look_seq),
-            match of.timing.as_str() {
-                "before" => "yes",
-                "after" => "NO",
-                _ => "nothing was seen yet",
-            }
-            .to_owned(),
+            yes(&of.timing, "nothing was seen yet"),
             of.amended_after.to_string(),
             of.deviations.to_string(),
         ]
@@ -320,17 +331,14 @@ pub(super) fn plan_table(view: &mut View, plans: &[PlanTiming]) {
         "versions",
         "in force at seq",
         "first row at seq",
+        "in force before it",
         "first outcome seen at seq",
         "in force before that",
         "amended after",
         "deviations",
     ];
     view.table(&head, rows);
-    let is_late = |of: &PlanTiming| of.first_row_seq < of.in_force_seq;
-    if plans
-        .iter()
-        .any(|of| of.first_row_seq.is_some() && is_late(of))
-    {
+    if plans.iter().any(|of| of.row_timing == "after") {
         view.sentence(
             "An outcome is what was kept back: sealed or confirm labels, units of a gate. Rows and open labels that came before a plan could be read by whoever wrote it.",
         );

@@ -111,7 +111,7 @@ fn in_full(view: &mut View, facts: &AuditSummary) {
     view.line("Who signed what, in which role");
     signer_table(view, &facts.signers);
     view.gap();
-    view.line("Was each plan in force before its first outcome");
+    view.line("Was each plan in force before its first row, and before its first outcome");
     plan_table(view, &facts.plans);
     view.gap();
     view.line("Every peek, and what for");
@@ -165,8 +165,9 @@ fn plans_in_words(plans: &[PlanTiming]) -> String {
         .filter(|of| of.timing == "after")
         .map(|of| of.manifest.to_string())
         .collect();
+    let before_rows = plans.iter().filter(|of| of.row_timing == "before").count();
     let mut text = format!(
-        "{}: {} in force before the first outcome, {} with nothing seen yet",
+        "{}: {before_rows} in force before the first row, {} before the first outcome, {} with nothing seen yet",
         counted(plans.len() as u64, "plan", "plans"),
         with("before"),
         with("unseen")

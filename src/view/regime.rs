@@ -122,7 +122,7 @@ pub fn list(found: &[RegimeProposal]) -> View {
     let mut view = View::of(&facts);
     if facts.environments.is_empty() {
         view.line("no environment was tested".to_owned());
-        return view.with_next("clover prereg new --template transport -o audits.yaml");
+        return view.with_next("clover prereg new --template transport --from-data -o audits.yaml");
     }
     let head = [
         "environment",

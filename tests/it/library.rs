@@ -100,6 +100,7 @@ fn questions(folder: &Path) -> Value {
                 "versions",
                 "in_force_seq",
                 "first_row_seq",
+                "row_timing",
                 "first_look_seq",
                 "timing",
                 "amended_after",

@@ -101,7 +101,7 @@ class Questions:
                  **tally.fields()} for (author, kind), tally in sorted(self.signed.items())]
 
     def plans(self, state):
-        return [{**plan(state, name, record), "first_row_seq": self.first_rows.get(record.experiment)}
+        return [plan(state, name, record, self.first_rows.get(record.experiment))
                 for name, record in sorted(state.manifests.items())]
 
     def seen(self, state):
@@ -151,8 +151,8 @@ def first_seen(state, record):
     return min((seq for seq in all_ if seq is not None), default=None)
 
 
-def plan(state, name, record):
-    """When a plan came into force, and when an outcome of it could first be seen."""
+def plan(state, name, record, row):
+    """When a plan came into force, when its first row came, and when an outcome of it could first be seen."""
     standing = [version for version in record.versions if version.countersigned or not version.needs]
     look = first_seen(state, record)
     if look is None:
@@ -160,15 +160,18 @@ def plan(state, name, record):
     else:
         timing = "before" if any(version.since < look for version in standing) else "after"
     later = [] if look is None else [version for version in record.versions[1:] if version.seq > look]
+    since = standing[0].since if standing else None
+    row_timing = "unseen" if row is None else "before" if since is not None and since < row else "after"
     return {"manifest": name, "experiment": record.experiment, "versions": len(record.versions),
-            "in_force_seq": standing[0].since if standing else None, "first_look_seq": look, "timing": timing,
+            "in_force_seq": since, "first_row_seq": row, "row_timing": row_timing, "first_look_seq": look, "timing": timing,
             "amended_after": len(later), "deviations": len(record.deviations)}
 
 
 HEADS = {
     "signers": ("Who signed what, in which role", ("holder", "key", "role", "kind", "events", "first_seq", "last_seq")),
-    "plans": ("Was each plan in force before its first outcome",
-              ("manifest", "versions", "in_force_seq", "first_row_seq", "first_look_seq", "timing", "amended_after", "deviations")),
+    "plans": ("Was each plan in force before its first row, and before its first outcome",
+              ("manifest", "versions", "in_force_seq", "first_row_seq", "row_timing", "first_look_seq", "timing", "amended_after",
+               "deviations")),
     "peeks": ("Every peek, and what for", ("first_seq", "last_seq", "kind", "of", "events", "reader_holder",
                                            "holder", "given", "purpose", "account")),
     "decisions": ("Which decisions this program computes again; `clover replay --all` computes the others",
@@ -227,8 +230,9 @@ def plans_in_words(rows):
         return "none was registered"
     by = {timing: [row["manifest"] for row in rows if row["timing"] == timing]
           for timing in ("before", "unseen", "after")}
-    return "%s: %d in force before the first outcome, %d with nothing seen yet%s; %s after it, %s" % (
-        count(len(rows), "plan", "plans"), len(by["before"]), len(by["unseen"]),
+    before_rows = sum(row["row_timing"] == "before" for row in rows)
+    return "%s: %d in force before the first row, %d before the first outcome, %d with nothing seen yet%s; %s after it, %s" % (
+        count(len(rows), "plan", "plans"), before_rows, len(by["before"]), len(by["unseen"]),
         ", NOT in force before it: %s" % few(by["after"]) if by["after"] else "",
         count(sum(row["amended_after"] for row in rows), "amendment", "amendments"),
         count(sum(row["deviations"] for row in rows), "deviation", "deviations"))

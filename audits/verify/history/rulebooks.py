@@ -34,7 +34,7 @@ QUESTIONS = {
     "text_of_judge": 26, "one_ask": 26, "held_bounds": 26, "same_text": 26,
     "sgd_gate": 27, "salted_rows": 27, "earlier_looks": 27,
     "one_value": 28, "order_once": 28, "own_labels": 28,
-    "asked_scores": 29, "opened_arms": 29,
+    "asked_scores": 29, "value_elsewhere": 29, "opened_arms": 29,
 }
 
 

@@ -91,8 +91,9 @@ def differing_values(state, experiment, data, counts):
 
 
 def elsewhere(state, experiment, data, counts):
-    """Two of its policies, seen in another experiment that has rows of theirs."""
+    """Two of its policies, seen in another experiment that has rows of theirs; where that is asked, a value of one."""
     seen, shared, once = {}, {}, state.asks("order_once")
+    enough = 1 if state.asks("value_elsewhere") else 2
 
     def stands(look):
         """Whether it counts, or could be claimed where it was made: who has several plans for the same rows chooses among them."""
@@ -109,7 +110,7 @@ def elsewhere(state, experiment, data, counts):
         if look.experiment != experiment and stands(look) and is_shared(look.experiment, look.policy):
             policies = seen.setdefault(look.experiment, set())
             policies.add(look.policy)
-            if len(policies) > 1:
+            if len(policies) >= enough:
                 found.append(look.seq)
                 break
     return min(found, default=None)

@@ -134,6 +134,52 @@ fn keys(
     })
 }
 
+/// Finds the programs that patches need, before one of them is on record.
+fn programs(
+    ctx: &mut Ctx<'_>,
+    bench: &Bench,
+    args: &Args,
+    (patches, last): (&[(PathBuf, String)], Step),
+) -> Result<(), CliError> {
+    if last < Step::Gate {
+        return Ok(());
+    }
+    let mut all = patches.iter();
+    all.try_for_each(|(_, yaml)| {
+        patch::check_program(ctx, &bench.ledger, &bench.id, yaml, &args.program)
+    })
+}
+
+/// Asks before a run that goes as far as the look at confirm: the rows are judged again, candidates are sealed, and these cost
+/// before the look itself is asked about.
+fn consent(
+    ctx: &mut Ctx<'_>,
+    bench: &Bench,
+    args: &Args,
+    (proposes, last): (bool, Step),
+) -> Result<(), CliError> {
+    let due = bench.due();
+    let gates = due.is_some_and(|due| (Step::Gate..=Step::Seal).contains(&due));
+    let leads_there = gates || proposes && due.is_some_and(|due| due < Step::Gate);
+    if last < Step::Confirm || !leads_there {
+        return Ok(());
+    }
+    let id = shell::word(&bench.id);
+    let question = format!(
+        "run {id} to its verdict: rows are judged again for each candidate that is told something else, candidates that pass on \
+         dev are sealed, and one peek opens the labels of confirm (--to gate stops before that)"
+    );
+    let mut again = format!("clover iterate run {id}");
+    for file in &args.propose {
+        again.push_str(&format!(" --propose {}", shell::word(&file.display())));
+    }
+    let words: Vec<_> = args.program.command.iter().map(shell::word).collect();
+    if !words.is_empty() {
+        again.push_str(&format!(" -- {}", words.join(" ")));
+    }
+    ctx.confirm(&question, args.confirm.yes, &again)
+}
+
 /// Patches to propose: each file, and what it says.
 fn documents(ctx: &mut Ctx<'_>, files: &[PathBuf]) -> Result<Vec<(PathBuf, String)>, CliError> {
     let next = "clover patch check --help";
@@ -171,17 +217,17 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         scorer: args.confirm.scorer.as_ref(),
     };
     keys(ctx, &bench, &asked, last)?;
+    let is_due = |bench: &Bench| bench.due().is_some_and(|due| due >= Step::Propose);
+    if is_due(&bench) {
+        programs(ctx, &bench, args, (&patches, last))?;
+    }
+    consent(ctx, &bench, args, (!patches.is_empty(), last))?;
     let design = args.confirm.design()?;
     let (mut taken, mut before, mut waits) = (Run::default(), None, None);
     let mut waiting = patches.as_slice();
     loop {
-        let is_due = bench.due().is_some_and(|due| due >= Step::Propose);
-        if !waiting.is_empty() && is_due && last >= Step::Propose {
-            if last >= Step::Gate {
-                for (_, yaml) in waiting {
-                    patch::check_program(ctx, &bench.ledger, &bench.id, yaml, &args.program)?;
-                }
-            }
+        if !waiting.is_empty() && is_due(&bench) && last >= Step::Propose {
+            programs(ctx, &bench, args, (waiting, last))?;
             propose(ctx, &mut bench, &mut taken, waiting)?;
             waiting = &[];
         }

@@ -25,6 +25,7 @@ use crate::ground::shell;
 use crate::ledger::error::Divergence;
 use crate::ledger::pin;
 use crate::ledger::pin::Pin;
+use crate::ledger::pin::PinError;
 use crate::ledger::verify;
 use crate::ledger::verify::Divergent;
 use crate::ledger::verify::EntryLines;
@@ -140,12 +141,19 @@ fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
 
 /// The pin of an origin, when there is one.
 pub(super) fn pinned(ctx: &Ctx<'_>, origin: &str) -> Result<Option<SignedCheckpoint>, CliError> {
+    pin_of(ctx, |pins| Ok(Pin::new(pins, origin)))
+}
+
+/// A pin, when there is one.
+fn pin_of(
+    ctx: &Ctx<'_>,
+    find: impl Fn(&Path) -> Result<Pin, PinError>,
+) -> Result<Option<SignedCheckpoint>, CliError> {
     let Some(pins) = home::pins(ctx) else {
         return Ok(None);
     };
-    Pin::new(&pins, origin)
-        .load()
-        .map_err(|error| CliError::integrity("pin", error.to_string(), "clover verify --no-pin"))
+    let found = find(&pins).and_then(|pin| pin.load());
+    found.map_err(|error| CliError::integrity("pin", error.to_string(), "clover verify --no-pin"))
 }
 
 /// What a pin that was first taken from the file itself leaves open: it says that the file was not changed since, not whose
@@ -365,7 +373,7 @@ fn of_store(
         },
     };
     let pin = match &origin {
-        Some(origin) if !args.no_pin => pinned(ctx, origin)?,
+        Some(origin) if !args.no_pin => pin_of(ctx, |pins| Pin::in_use(pins, origin, path))?,
         _ => None,
     };
     options.since = since(ctx, args, pin.as_ref())?;

@@ -367,7 +367,8 @@ impl OrderLooks {
         Some(EarlierLook { seq, kind })
     }
 
-    /// Two of its policies, seen in another experiment that has rows of theirs.
+    /// Two of its policies compared, or values of them, in another experiment that has rows of theirs: of two policies, or of one
+    /// where that is enough.
     fn earlier_elsewhere(
         &self,
         counted: &CountedLooks<'_>,
@@ -387,6 +388,8 @@ impl OrderLooks {
             let shared = policies.filter(|policy| is_shared(&look.experiment, policy));
             shared.count() > 1
         });
+        let is_enough = counted.scope.is_value_enough_elsewhere;
+        let enough = if is_enough { 1 } else { 2 };
         let mut seen: BTreeMap<&ExperimentId, BTreeSet<&PolicyId>> = BTreeMap::new();
         let mut valued = self.values.iter().filter(|look| {
             let is_counted = counted.has(&look.experiment, look.seq, look.labels)
@@ -396,7 +399,7 @@ impl OrderLooks {
             }
             let policies = seen.entry(&look.experiment).or_default();
             policies.insert(&look.policy);
-            policies.len() > 1
+            policies.len() >= enough
         });
         let first = [
             compared.next().map(|look| look.seq),

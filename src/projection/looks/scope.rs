@@ -55,6 +55,8 @@ pub struct LookScope {
     is_claimed_once: bool,
     /// Whether one value of the family through something else is a look.
     pub(super) is_value_enough: bool,
+    /// Whether one value of the family in another experiment is a look.
+    pub(super) is_value_enough_elsewhere: bool,
     /// Other experiments in which a plan names an order.
     ordering: BTreeSet<ExperimentId>,
     /// The order that a plan names.
@@ -88,6 +90,7 @@ impl LookScope {
             experiment: experiment.clone(),
             is_claimed_once: state.asks(Question::OrderOnce),
             is_value_enough: state.asks(Question::OneValue),
+            is_value_enough_elsewhere: state.asks(Question::ValueElsewhere),
             ordering,
             plan: NamedOrder::of(state, experiment),
             shared,

@@ -380,19 +380,21 @@ impl AnalysisShown<'_> {
         ];
         let rows = found.differences.iter().map(|pair| {
             let p = values::p;
-            let (value, interval) = if self.gives_away(pair) {
-                ("withheld".to_owned(), "-".to_owned())
+            // What is refused is withheld as a whole: its p shows the order as well.
+            let is_withheld = self.gives_away(pair);
+            let shown = |text: String| if is_withheld { "-".to_owned() } else { text };
+            let value = if is_withheld {
+                "withheld".to_owned()
             } else {
-                let value = format!("{:+.*}", self.digits(), pair.difference);
-                (value, self.bracket(pair.interval))
+                format!("{:+.*}", self.digits(), pair.difference)
             };
             vec![
                 self.pair(pair),
                 value,
-                interval,
-                p(pair.p),
+                shown(self.bracket(pair.interval)),
+                shown(p(pair.p)),
                 if many {
-                    p(pair.p_adjusted)
+                    shown(p(pair.p_adjusted))
                 } else {
                     String::new()
                 },

@@ -16,7 +16,6 @@ use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::PredictionWeight;
-use crate::event::payload::estimated::TransportState;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
@@ -25,6 +24,7 @@ use crate::session::chronicle::ChronicleEntry;
 use crate::view::estimate::said;
 use crate::view::estimate::said::SaidValue;
 use crate::view::estimate::said::SaidValues;
+use crate::view::transport;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::word;
@@ -482,7 +482,7 @@ pub(super) fn audits(chronicle: &Chronicle) -> Table {
         ("state", "verdict"),
         ("mean_residual", "mean residual"),
         ("interval", "interval"),
-        ("width", "the interval has"),
+        ("width", "the interval is of"),
         ("margin", "margin"),
         ("rows", "probes"),
         ("design", "design"),
@@ -494,14 +494,7 @@ pub(super) fn audits(chronicle: &Chronicle) -> Table {
         let Some(said) = entry.event.payload.said::<TransportTested>() else {
             continue;
         };
-        let by_residuals = said.state == TransportState::Fail
-            && said.wide.state != TransportState::Fail
-            && said.narrow.state == TransportState::Fail;
-        let (width, words) = if by_residuals {
-            (&said.narrow, "residuals alone: it fails")
-        } else {
-            (&said.wide, "the calibrator's error too")
-        };
+        let (width, words) = transport::deciding(&said);
         let cells = vec![
             Cell::text(said.policy.as_str()),
             Cell::text(word(&said.state).replace('_', " ")),

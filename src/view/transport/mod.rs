@@ -175,6 +175,18 @@ pub struct Audits<'a> {
     pub missing: Vec<String>,
 }
 
+/// The interval that decided an audit, and what it counts: residuals alone where they alone lie beyond the margin.
+pub fn deciding(of: &TransportTested) -> (&ResidualWidth, &'static str) {
+    let is_by_residuals = of.state == TransportState::Fail
+        && of.wide.state != TransportState::Fail
+        && of.narrow.state == TransportState::Fail;
+    if is_by_residuals {
+        (&of.narrow, "residuals alone")
+    } else {
+        (&of.wide, "residuals and calibrator")
+    }
+}
+
 fn bracket(of: &ResidualWidth) -> String {
     of.interval.map_or("none".to_owned(), |at| {
         format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
@@ -398,20 +410,21 @@ fn table(view: &mut View, tested: &[TransportTested]) {
         "state".to_owned(),
         "residual".to_owned(),
         "interval".to_owned(),
+        "of".to_owned(),
         "n".to_owned(),
         "p (BH)".to_owned(),
-        "residuals alone".to_owned(),
     ];
     let rows = tested.iter().map(|of| {
         let p = of.zero_null_p_adjusted.map(|p| values::p(p.value()));
+        let decided = deciding(of);
         vec![
             of.policy.to_string(),
             state(of.state).to_owned(),
             format!("{:+.3}", of.mean_residual.value()),
-            bracket(&of.wide),
+            bracket(decided.0),
+            decided.1.to_owned(),
             of.rows.to_string(),
             p.unwrap_or_else(|| "-".to_owned()),
-            bracket(&of.narrow),
         ]
     });
     view.table(&head, rows);
@@ -428,8 +441,8 @@ fn graded(terms: &AuditTerms, ends: (f64, f64)) -> String {
         "not registered"
     };
     format!(
-        "{margin}, alpha {} over a family of {}, {whence}; the interval counts the calibrator's own error \
-         too: a pass needs it, a failure either",
+        "{margin}, alpha {} over a family of {}, {whence}; the interval shown is the one that decided: a pass needs the \
+         calibrator's own error in it, a failure may come of residuals alone",
         terms.alpha_micro, terms.family_size
     )
 }

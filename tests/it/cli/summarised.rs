@@ -19,7 +19,7 @@ fn the_verdict_and_five_answers_fit_one_page() {
             }
             let flat = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
             for part in [
-                "1 plan: 0 in force before the first outcome, 1 with nothing seen yet",
+                "1 plan: 0 in force before the first row, 0 before the first outcome, 1 with nothing seen yet",
                 "that what was recorded is true or complete",
             ] {
                 assert!(flat.contains(part), "{part}: {flat}");

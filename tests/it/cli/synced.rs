@@ -434,3 +434,107 @@ fn who_sees_no_labels_is_told_that_the_log_shows_them() {
     desk.config = "config";
     assert!(!sync(&mut desk).err.contains("sees no labels"));
 }
+
+/// Does something in another copy on Ada's machine, with her memory of what was seen.
+fn beside<T>(desk: &mut Desk, folder: &str, does: impl FnOnce(&mut Desk) -> T) -> T {
+    let at = desk.at.clone();
+    desk.at = desk.path(folder);
+    std::fs::create_dir_all(&desk.at).unwrap();
+    let done = does(desk);
+    desk.at = at;
+    done
+}
+
+/// The copy is older than what was seen of its ledger.
+fn is_behind(desk: &mut Desk) {
+    let ran = desk.run("log");
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    says(&ran, &["rolled_back"]);
+}
+
+const NOTE: &str = "record note.recorded --data {\"text\":\"one\"} --key owner";
+
+#[test]
+fn a_copy_that_follows_may_stand_beside_the_one_that_publishes() {
+    // given: both on one machine, which remembers what it saw
+    let mut desk = team();
+    beside(&mut desk, "follower", ada);
+    // when: the writer is ahead, of the folder too
+    desk.ok(NOTE);
+    beside(&mut desk, "follower", |desk| {
+        // then
+        desk.ok("verify");
+        desk.ok("log");
+        assert_eq!(ada(desk)["data"]["fetched"], 0);
+    });
+    let older = desk.path("older");
+    copy_tree(&desk.path("follower/.clover"), &older);
+    ada(&mut desk);
+    beside(&mut desk, "follower", |desk| {
+        assert_eq!(ada(desk)["data"]["fetched"], 1);
+        desk.ok("verify");
+    });
+    // What this copy had is remembered all the same.
+    std::fs::remove_dir_all(desk.path("follower/.clover")).unwrap();
+    copy_tree(&older, &desk.path("follower/.clover"));
+    beside(&mut desk, "follower", |desk| {
+        is_behind(desk);
+        assert_eq!(desk.run("verify").code, 3);
+        // Its own sync brings it up again: what is published begins with what was seen.
+        ada(desk);
+        desk.ok("verify");
+    });
+}
+
+#[test]
+fn a_copy_whose_memory_is_the_machines_is_brought_up_by_sync() {
+    // given: a copy that was made before copies had pins of their own
+    let mut desk = team();
+    beside(&mut desk, "follower", ada);
+    for pin in std::fs::read_dir(desk.path("state/clover/pins")).unwrap() {
+        let pin = pin.unwrap().path();
+        if pin.to_str().unwrap().contains(".copy-") {
+            std::fs::remove_file(pin).unwrap();
+        }
+    }
+    desk.ok(NOTE);
+    let team = desk.path("team").display().to_string();
+    beside(&mut desk, "follower", |desk| {
+        is_behind(desk);
+        let ran = desk.run(&format!("sync {team}"));
+        assert_eq!(ran.code, 3, "{}", ran.err);
+        says(
+            &ran,
+            &["another copy on this machine has", "sync that copy first"],
+        );
+    });
+    // when
+    ada(&mut desk);
+    // then
+    beside(&mut desk, "follower", |desk| {
+        assert_eq!(ada(desk)["data"]["fetched"], 1);
+        desk.ok("log");
+    });
+}
+
+#[test]
+fn a_writer_takes_in_what_a_copy_of_it_published() {
+    // given: a copy with the log key appends, publishes and is left
+    let mut desk = team();
+    let other = desk.path("second");
+    copy_tree(&desk.at.join(".clover"), &other.join(".clover"));
+    let take_over = format!(
+        "sync {} --take-over --yes --json",
+        desk.path("team").display()
+    );
+    beside(&mut desk, "second", |desk| {
+        desk.ok(NOTE);
+        desk.ok(&take_over);
+    });
+    // then: the first knows that it is behind, and takes that in
+    is_behind(&mut desk);
+    let served = desk.ok(&take_over).json();
+    assert_eq!(served["data"]["fetched"], 1);
+    desk.ok(NOTE);
+    desk.ok("verify");
+}

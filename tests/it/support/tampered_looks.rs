@@ -102,8 +102,18 @@ fn computed(world: &mut World, experiment: &str, kind: &str, data: Value) -> usi
 
 /// A value of a policy with labels of its own, of the rows of this root.
 fn estimated(world: &mut World, policy: &str, root: &Value) -> usize {
+    estimated_in(world, (ARENA, "judge-1"), policy, root)
+}
+
+/// The same in any experiment, by any judge.
+fn estimated_in(
+    world: &mut World,
+    (experiment, judge): (&str, &str),
+    policy: &str,
+    root: &Value,
+) -> usize {
     let mut data = valued::estimate(5, None);
-    let newest = newest(world, ARENA);
+    let newest = newest(world, experiment);
     data.as_object_mut().unwrap().remove("calibrator");
     for (field, value) in [
         ("policy", policy.into()),
@@ -116,7 +126,8 @@ fn estimated(world: &mut World, policy: &str, root: &Value) -> usize {
         data[field] = value;
     }
     data["terms"] = tampered_prompts::apart()["terms"].clone();
-    world.say(ARBITER, "estimate.recorded", 1, ARENA.into(), data)
+    data["terms"]["judge"] = judge.into();
+    world.say(ARBITER, "estimate.recorded", 1, experiment.into(), data)
 }
 
 const PAIR: [&str; 2] = ["other", "tuned"];
@@ -183,6 +194,18 @@ fn elsewhere(rulebook: u64, policies: &[&str], says: bool) -> Told {
     let first = compared(&mut world, (TRIAL, "judge-3"), &PAIR, None);
     let since = says.then_some(first);
     let at = compared(&mut world, (ARENA, "judge-1"), &PAIR, since);
+    (world, at)
+}
+
+/// A value of one policy was seen in another experiment with the same rows, then an order was compared.
+fn after_a_value_elsewhere(rulebook: u64, says: bool) -> Told {
+    let mut world = begun(rulebook);
+    let registered = serde_json::to_value(planned::experiment_registered()).unwrap();
+    world.say(ADA, "experiment.registered", 1, TRIAL.into(), registered);
+    scored(&mut world, TRIAL, "judge-3", &["other"]);
+    let root = tampered_prompts::apart()["first_root"].clone();
+    let look = estimated_in(&mut world, (TRIAL, "judge-3"), "other", &root);
+    let at = compared(&mut world, (ARENA, "judge-1"), &PAIR, says.then_some(look));
     (world, at)
 }
 
@@ -400,6 +423,12 @@ const CASES: &[Case] = &[
     Case { name: "good-order-after-one-value", unasked: None, is_broken: false, rulebook: 28,
            told: |book| after_one_value(book, true),
            done: "Nothing. One of two policies was estimated, its rows changed, and the comparison of both names that value." },
+    Case { name: "order-seen-by-a-value-elsewhere", unasked: Some("order-seen-by-a-value-elsewhere-unasked"), is_broken: true,
+           rulebook: 29, told: |book| after_a_value_elsewhere(book, false),
+           done: "One of two policies was estimated in another experiment with its rows, and a comparison names no earlier look." },
+    Case { name: "good-order-after-a-value-elsewhere", unasked: None, is_broken: false, rulebook: 29,
+           told: |book| after_a_value_elsewhere(book, true),
+           done: "Nothing. One of two policies was estimated in another experiment with its rows, and a comparison of both names that." },
     Case { name: "order-planned-twice", unasked: Some("order-planned-twice-unasked"), is_broken: true, rulebook: 28,
            told: |book| planned_twice(book, false),
            done: "Plans of two experiments name one order of the same rows, and it is claimed in both." },
