@@ -26,6 +26,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
 use crate::ledger::error::Divergence;
 use crate::ledger::load::LogSource;
+use crate::ledger::pin::Pin;
 use crate::session::Home;
 use crate::session::SessionError;
 use crate::session::error::PortError;
@@ -163,7 +164,9 @@ fn read(
         return Err(diverged(&rolled, &here, &head, shared));
     }
     let fetched = had + fetch(ctx, home, &mut ledger, shared, &head)?;
-    own_pin(ctx, &mut ledger, shared)?;
+    if ledger.pin().and_then(Pin::of_machine).is_none() {
+        own_pin(ctx, &mut ledger, shared)?;
+    }
     home.remember_shared(shared.folder())?;
     let outbox = slate::outbox(ctx, &ledger)?;
     let (mut recorded, mut refused, mut waiting) = (0, Vec::new(), 0);

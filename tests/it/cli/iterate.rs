@@ -163,6 +163,10 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         (&idle["data"]["due"], &idle["data"]["steps"]),
         (&"propose".into(), &json!([]))
     );
+    // What is judged again and sealed costs before the look does: it is asked about first.
+    let words = ["iterate", "run", "it-1", "--propose", "sim/patch.yaml"];
+    let again = "clover iterate run it-1 --propose sim/patch.yaml --yes";
+    desk.refused(&words, 2, &["one peek opens the labels of confirm", again]);
     let asked = desk
         .ok("patch objective sim/patch.yaml --iteration it-1 --json")
         .json();

@@ -461,6 +461,13 @@ fn exposures_families_and_what_a_gate_takes_are_asked_about() {
         "expose 30 of the 40 units of m-1 by exposure 1 of 2: 1 more is left for the other 10 units",
         "clover exposure open m-1 --through 30",
     );
+    // As whom it ran stands in what is typed next.
+    asked(
+        &mut desk,
+        "exposure open m-1 --through 30 --key cem",
+        "expose 30 of the 40 units of m-1 by exposure 1 of 2: 1 more is left for the other 10 units",
+        "clover exposure open m-1 --through 30 --key cem",
+    );
     desk.ok("exposure open m-1 --through 30 --yes");
     asked(
         &mut desk,
