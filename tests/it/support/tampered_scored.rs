@@ -399,9 +399,9 @@ impl Tale {
     /// Opens a run of judges about test, as a run of the history did.
     fn asks_test(&mut self, run: &str) -> usize {
         let all = self.world.items.iter().map(|item| &item.body);
-        let tests = all
+        let mut tests = all
             .filter(|of| of["kind"] == "judge_run.opened" && of["data"]["sgd"]["part"] == "test");
-        let mut data = tests.last().unwrap()["data"].clone();
+        let mut data = tests.next_back().unwrap()["data"].clone();
         data["run"] = "run-once-more".into();
         data["sgd"]["run"] = run.into();
         let at = self.world.items.len();
