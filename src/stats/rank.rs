@@ -44,6 +44,10 @@ impl Ties {
     /// Of runs of equal values.
     fn of(runs: impl IntoIterator<Item = usize>) -> Self {
         runs.into_iter().fold(Self::default(), |ties, run| {
+            if run == 1 {
+                let distinct = ties.distinct + 1;
+                return Self { distinct, ..ties };
+            }
             let t = run as i128;
             Self {
                 distinct: ties.distinct + 1,
@@ -70,29 +74,108 @@ fn runs<T>(rows: &[T], equal: impl Fn(&T, &T) -> bool) -> Vec<usize> {
     rows.chunk_by(|a, b| equal(a, b)).map(<[T]>::len).collect()
 }
 
-/// Sorts, and counts the pairs that were out of order (equal ones are not).
-fn inversions(values: &mut [f64], buffer: &mut Vec<f64>) -> i128 {
-    if values.len() < 2 {
-        return 0;
-    }
-    let (left, right) = values.split_at_mut(values.len() / 2);
-    let mut count = inversions(left, buffer) + inversions(right, buffer);
-    buffer.clear();
-    let (mut i, mut j) = (0, 0);
-    while i < left.len() && j < right.len() {
-        if right[j] < left[i] {
-            count += (left.len() - i) as i128;
-            buffer.push(right[j]);
-            j += 1;
-        } else {
-            buffer.push(left[i]);
-            i += 1;
+/// Places up to which insertion sorts.
+const INSERTION_MAX: usize = 16;
+
+/// Sorts, and counts the pairs that were out of order (equal ones are not); `buffer` has as many places.
+fn inversions(values: &mut [u32], buffer: &mut [u32]) -> i128 {
+    if values.len() <= INSERTION_MAX {
+        let mut count = 0;
+        for at in 1..values.len() {
+            let mut place = at;
+            while place > 0 && values[place - 1] > values[place] {
+                values.swap(place - 1, place);
+                place -= 1;
+            }
+            count += (at - place) as i128;
         }
+        return count;
     }
-    buffer.extend_from_slice(&left[i..]);
-    buffer.extend_from_slice(&right[j..]);
+    let middle = values.len() / 2;
+    let (first, second) = buffer.split_at_mut(middle);
+    let (left, right) = values.split_at_mut(middle);
+    let mut count = inversions(left, first) + inversions(right, second);
+    let (mut i, mut j, mut passed) = (0, 0, 0_u64);
+    // Which side comes next nobody can guess: both are read, and none is branched on.
+    while i < left.len() && j < right.len() {
+        let (a, b) = (left[i], right[j]);
+        let is_out = b < a;
+        buffer[i + j] = if is_out { b } else { a };
+        passed += if is_out { (left.len() - i) as u64 } else { 0 };
+        i += usize::from(!is_out);
+        j += usize::from(is_out);
+    }
+    count += i128::from(passed);
+    let rest = left.len() - i;
+    buffer[i + j..i + j + rest].copy_from_slice(&left[i..]);
+    buffer[left.len() + j..].copy_from_slice(&right[j..]);
     values.copy_from_slice(buffer);
     count
+}
+
+/// Rows of a column in ascending order, sorted once for every statistic of ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct RowOrder {
+    /// Rows by ascending value.
+    rows: Vec<u32>,
+    /// How many rows of `rows` each distinct value has, ascending.
+    ties: Vec<usize>,
+    /// The place of each row's value among the distinct ones.
+    places: Vec<u32>,
+}
+
+impl RowOrder {
+    /// Of a column of at most 2^32 - 1 rows.
+    pub(crate) fn of(values: Values<'_>) -> Self {
+        let values = values.as_slice();
+        // Adding 0 makes one zero of the two; bits as integers then ascend as the values do.
+        let key = |value: &f64| {
+            let bits = (value + 0.0).to_bits();
+            if bits >> 63 == 1 {
+                !bits
+            } else {
+                bits | 1 << 63
+            }
+        };
+        let keys = values.iter().map(key);
+        let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
+        order.sort_unstable_by_key(|of| of.0);
+        let ties = runs(&order, |a, b| a.0 == b.0);
+        let rows: Vec<u32> = order.into_iter().map(|of| of.1).collect();
+        let mut places = vec![0; rows.len()];
+        let mut rest = rows.as_slice();
+        for (place, tie) in (0..).zip(&ties) {
+            let (same, after) = rest.split_at(*tie);
+            for &row in same {
+                places[row as usize] = place;
+            }
+            rest = after;
+        }
+        Self { rows, ties, places }
+    }
+
+    /// The column in ascending order.
+    pub(crate) fn ascending(&self, values: &[f64]) -> Vec<f64> {
+        let rows = self.rows.iter();
+        rows.map(|&row| values[row as usize] + 0.0).collect()
+    }
+
+    /// Twice the mean rank of each row, less n + 1: an integer, centred at 0.
+    fn centred(&self) -> Vec<i64> {
+        let whole = |of: usize| i64::try_from(of).unwrap_or(i64::MAX);
+        let count = whole(self.rows.len());
+        let mut before = 0;
+        let ranks = self.ties.iter().map(|&tie| {
+            // Ranks before + 1 to before + t have twice the mean 2 before + t + 1.
+            let tie = whole(tie);
+            let rank = 2 * before + tie - count;
+            before += tie;
+            rank
+        });
+        let ranks: Vec<i64> = ranks.collect();
+        let places = self.places.iter();
+        places.map(|&place| ranks[place as usize]).collect()
+    }
 }
 
 impl PairCounts {
@@ -103,26 +186,30 @@ impl PairCounts {
     pub fn of(x: Values<'_>, y: Values<'_>) -> Result<Self, Unfit> {
         align("y", y.len(), x.len())?;
         InsufficientData::unless("rows", x.len(), 2)?;
-        // Adding 0 makes one zero of the two.
-        let mut rows: Vec<(f64, f64)> = x
-            .as_slice()
-            .iter()
-            .zip(y.as_slice())
-            .map(|(x, y)| (x + 0.0, y + 0.0))
-            .collect();
-        rows.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let equal = |a: f64, b: f64| a.total_cmp(&b).is_eq();
-        let x = Ties::of(runs(&rows, |a, b| equal(a.0, b.0)));
-        let both = Ties::of(runs(&rows, |a, b| equal(a.0, b.0) && equal(a.1, b.1)));
-        let mut ys: Vec<f64> = rows.iter().map(|row| row.1).collect();
-        let discordant = inversions(&mut ys, &mut Vec::new());
-        Ok(Self {
-            rows: rows.len() as i128,
-            x,
-            y: Ties::of(runs(&ys, |a, b| equal(*a, *b))),
-            both: both.pairs,
+        Ok(Self::of_orders(&RowOrder::of(x), &RowOrder::of(y)))
+    }
+
+    /// Of as many rows in both orders, two or more.
+    pub(crate) fn of_orders(x: &RowOrder, y: &RowOrder) -> Self {
+        let mut ys: Vec<u32> = x.rows.iter().map(|&row| y.places[row as usize]).collect();
+        let mut both = 0;
+        let mut rest = ys.as_mut_slice();
+        for &tie in &x.ties {
+            let (same, after) = rest.split_at_mut(tie);
+            if tie > 1 {
+                same.sort_unstable();
+                both += Ties::of(runs(same, |a, b| a == b)).pairs;
+            }
+            rest = after;
+        }
+        let discordant = inversions(&mut ys, &mut vec![0; x.rows.len()]);
+        Self {
+            rows: x.rows.len() as i128,
+            x: Ties::of(x.ties.iter().copied()),
+            y: Ties::of(y.ties.iter().copied()),
+            both,
             discordant,
-        })
+        }
     }
 
     /// All pairs.
@@ -284,24 +371,6 @@ pub struct Spearman {
     pub p: Option<f64>,
 }
 
-/// Twice the mean rank of each row, less n + 1: an integer, centred at 0.
-fn centred_ranks(values: Values<'_>) -> Vec<i128> {
-    let values = values.as_slice();
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| (values[a] + 0.0).total_cmp(&(values[b] + 0.0)));
-    let mut ranks = vec![0; values.len()];
-    let mut before = 0;
-    for tie in order.chunk_by(|&a, &b| values[a] <= values[b] && values[b] <= values[a]) {
-        // Ranks before + 1 to before + t have twice the mean 2 before + t + 1.
-        let rank = (2 * before + tie.len()) as i128 - values.len() as i128;
-        for &row in tie {
-            ranks[row] = rank;
-        }
-        before += tie.len();
-    }
-    ranks
-}
-
 /// Spearman's rho: the correlation of mean ranks (`scipy.stats.spearmanr`); `None` where a column is constant.
 ///
 /// # Errors
@@ -309,11 +378,20 @@ fn centred_ranks(values: Values<'_>) -> Vec<i128> {
 pub fn spearman(x: Values<'_>, y: Values<'_>) -> Result<Option<Spearman>, Unfit> {
     align("y", y.len(), x.len())?;
     InsufficientData::unless("rows", x.len(), 2)?;
-    let (x, y) = (centred_ranks(x), centred_ranks(y));
-    let product = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a * b).sum::<i128>();
+    Ok(spearman_of(&RowOrder::of(x), &RowOrder::of(y)))
+}
+
+/// Of as many rows in both orders, two or more.
+pub(crate) fn spearman_of(x: &RowOrder, y: &RowOrder) -> Option<Spearman> {
+    let (x, y) = (x.centred(), y.centred());
+    let product = |a: &[i64], b: &[i64]| {
+        let all = a.iter().zip(b);
+        all.map(|(a, b)| i128::from(*a) * i128::from(*b))
+            .sum::<i128>()
+    };
     let (xx, yy) = (product(&x, &x), product(&y, &y));
     if xx == 0 || yy == 0 {
-        return Ok(None);
+        return None;
     }
     // The root of an exact square is exact: a perfect correlation is exactly 1.
     let scale = (xx as f64 * yy as f64).sqrt();
@@ -323,7 +401,7 @@ pub fn spearman(x: Values<'_>, y: Values<'_>) -> Result<Option<Spearman>, Unfit>
         let t = rho * (df / ((1.0 - rho) * (1.0 + rho))).sqrt();
         distribution::t_two_sided(t, df)
     });
-    Ok(Some(Spearman { rho, p }))
+    Some(Spearman { rho, p })
 }
 
 /// What a test of rank drift came to.

@@ -330,7 +330,7 @@ shapes! {
     "sgd export": sgd::prompts::SgdExported;
     "sgd open": sgd::SgdRunShown;
     "sgd plan": sgd::planned::SgdPlanned;
-    "sgd promote": sgd::promotion::SgdPromotionShown;
+    "sgd promote": sgd::promotion::SgdPromotionShown | sgd::promotion::SgdConfirmRemainder;
     "sgd prompt check": sgd::prompts::SgdPromptChecked;
     "sgd prompt diff": sgd::prompts::SgdPromptDiff;
     "sgd prompt log": sgd::prompts::SgdPromptLog;

@@ -28,6 +28,7 @@ mod library;
 mod newcomer;
 mod oracle_age;
 mod oracle_tlog;
+mod patch_rules;
 mod power;
 mod prompt_patches;
 mod properties;

@@ -283,7 +283,7 @@ impl Random {
 }
 
 /// What both answer: the broken rules, and the digest of the next prompt.
-type Answer = (Vec<(String, i64, i64)>, Option<String>);
+pub(crate) type Answer = (Vec<(String, i64, i64)>, Option<String>);
 
 struct Case {
     said: Value,
@@ -330,6 +330,32 @@ fn case(random: &mut Random, prompt0: &JudgePrompt, terms: &PatchTerms) -> Case 
     Case { said, ours }
 }
 
+/// What the second program answers to each case.
+pub(crate) fn theirs(said: &[&Value]) -> Vec<Answer> {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: Vec<String> = said.iter().map(ToString::to_string).collect();
+    std::fs::write(folder.path().join("cases"), lines.join("\n")).unwrap();
+    let mut command = verifiers::python3();
+    command.arg(verifiers::repository().join("tests/it/support/sgd_patch.py"));
+    let output = command
+        .arg(verifiers::audits_verify())
+        .arg(folder.path().join("cases"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let all: Vec<Answer> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(all.len(), said.len());
+    all
+}
+
 #[test]
 fn two_validators_agree_on_random_proposals() {
     if !verifiers::python() {
@@ -348,27 +374,11 @@ fn two_validators_agree_on_random_proposals() {
         let prompt0 = random.prompt();
         cases.extend((0..5).map(|_| case(&mut random, &prompt0, &terms)));
     }
-    let folder = tempfile::tempdir().unwrap();
-    let lines: Vec<String> = cases.iter().map(|case| case.said.to_string()).collect();
-    std::fs::write(folder.path().join("cases"), lines.join("\n")).unwrap();
-    let mut command = verifiers::python3();
-    command.arg(verifiers::repository().join("tests/it/support/sgd_patch.py"));
-    let output = command
-        .arg(verifiers::audits_verify())
-        .arg(folder.path().join("cases"))
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text.lines().count(), cases.len());
+    let said: Vec<&Value> = cases.iter().map(|case| &case.said).collect();
+    let all = theirs(&said);
     let mut first = BTreeMap::<String, u64>::new();
-    for (case, theirs) in cases.iter().zip(text.lines()) {
-        let theirs: Answer = serde_json::from_str(theirs).unwrap();
-        assert_eq!(case.ours, theirs, "{}", case.said);
+    for (case, theirs) in cases.iter().zip(&all) {
+        assert_eq!(case.ours, *theirs, "{}", case.said);
         let rules = if case.ours.0.is_empty() {
             vec!["taken".to_owned()]
         } else {

@@ -183,7 +183,7 @@ pub(super) struct TestArgs {
 pub(super) struct SgdStopArgs {
     /// The run
     pub run: String,
-    /// Do not ask before what is held for it is charged
+    /// Do not ask before it ends for good, and what is held for it is charged
     #[arg(long)]
     pub yes: bool,
 }
@@ -347,7 +347,15 @@ fn read_test(ctx: &mut Ctx<'_>, args: &TestArgs) -> Result<View, CliError> {
 fn stop(ctx: &mut Ctx<'_>, args: &SgdStopArgs) -> Result<View, CliError> {
     let mut bench = bench(ctx, &args.run)?;
     let again = format!("clover sgd stop {}", shell::word(&args.run));
-    let mut ports = ctx.ports().with_consent(args.yes, again);
+    let run = bench.run().map_err(SessionError::from)?;
+    if run.end.is_none() {
+        let question = format!(
+            "end {} for good: no step follows, and its test is not read",
+            run.said.run
+        );
+        ctx.confirm(&question, args.yes, &again)?;
+    }
+    let mut ports = ctx.ports().with_consent(true, again);
     running::stop(&mut bench, &mut ports)?;
     shown(&bench)
 }

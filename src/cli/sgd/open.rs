@@ -29,6 +29,7 @@ use crate::num::Count;
 use crate::num::Micro;
 use crate::prompt::JudgePrompt;
 use crate::session::SessionError;
+use crate::session::judge::JudgingError;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Keys;
 use crate::session::ports::Seat;
@@ -38,6 +39,7 @@ use crate::session::sgd::open::SgdRequest;
 use crate::view::View;
 use crate::view::sgd as views;
 use crate::view::sgd::planned;
+use crate::view::sgd::prompts;
 use crate::workflow::ask::judged::JudgePlan;
 use crate::workflow::ask::plan_file;
 use crate::workflow::sgd::agents::AGGREGATE;
@@ -260,6 +262,9 @@ fn request(
         .to_string_lossy();
     let prompt = JudgePrompt::from_file(&name, &bytes);
     let prompt = prompt.map_err(|error| wrong(error.to_string()))?;
+    if prompt.sections().iter().all(|section| !section.is_open()) {
+        ctx.warn(prompts::none_open(&name));
+    }
     let program = agents::program(ctx, args.agents.as_deref(), &Program::default())?;
     let asks = synth_model::terms(&args.asks.as_model(), ledger)?;
     let (agents, model) = match (program, &asks) {
@@ -290,6 +295,20 @@ fn request(
     })
 }
 
+/// What stands in the way of a run. The account that lacks is that of its scores, where that of its agents is not asked for.
+fn hindered(asks: &AgentsModelArgs, error: SessionError) -> CliError {
+    let is_scores = asks.endpoint.is_none() || asks.account.is_some();
+    match &error {
+        SessionError::Judging(of) if is_scores && matches!(**of, JudgingError::NoAccount) => {
+            CliError::usage(
+                format!("scores: {of}"),
+                "the same command with --judge-account ID",
+            )
+        }
+        _ => error.into(),
+    }
+}
+
 pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_write(ctx)?;
     let named = args.experiment.as_deref();
@@ -299,10 +318,11 @@ pub(super) fn plan(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
     let key = ports.signer(ledger.state(), need);
     let key = key.map_err(SessionError::from)?.id();
-    let plan = open::plan(&ledger, &request, key)?;
+    let plan = open::plan(&ledger, &request, key).map_err(|error| hindered(&args.asks, error))?;
     let cost = plan.agent_cost(&ledger)?;
     let of = (&request, &plan);
-    let scores = open::judge_cost((&home, &ledger), of, &dialect::wire)?;
+    let scores = open::judge_cost((&home, &ledger), of, &dialect::wire)
+        .map_err(|error| hindered(&args.asks, error))?;
     let costs = (cost.as_ref(), scores.as_ref());
     Ok(planned::planned(
         ledger.state(),
@@ -318,7 +338,8 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let request = request(ctx, (args, &ledger), experiment)?;
     let ports = &mut ctx.ports().with_optimizer(args.optimizer_key.as_ref());
-    let appended = open::open(ports, &mut ledger, &request)?;
+    let appended =
+        open::open(ports, &mut ledger, &request).map_err(|error| hindered(&args.asks, error))?;
     let run = found(ledger.state(), &request.run);
     let run = run.map_err(SessionError::from)?;
     let mut view = views::run(ledger.state(), run).with_events(&[appended]);

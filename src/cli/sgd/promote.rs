@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::home;
 use crate::cli::iterate::program::Program;
 use crate::cli::sgd::bench;
 use crate::cli::sgd::judge;
+use crate::cli::sgd::run_id;
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
@@ -14,12 +16,16 @@ use crate::export::file_name;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::shell;
+use crate::model::dialect;
 use crate::num::Micro;
 use crate::projection::manifests::Manifests;
 use crate::session::SessionError;
 use crate::session::sgd::SgdBench;
+use crate::session::sgd::ahead;
+use crate::session::sgd::found;
 use crate::session::sgd::promote;
 use crate::session::sgd::promote::PromotionDue;
+use crate::session::sgd::scoring;
 use crate::view::View;
 use crate::view::sgd::promotion as views;
 
@@ -43,6 +49,9 @@ pub(in crate::cli) struct SgdPromoteArgs {
         conflicts_with = "family"
     )]
     pub alpha: String,
+    /// Say what scores of confirm cost at most; ask and record nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask before confirm is scored
     #[arg(long)]
     pub yes: bool,
@@ -55,7 +64,20 @@ pub(in crate::cli) struct SgdPromoteArgs {
     pub program: Program,
 }
 
+/// What the gate still asks of the judge, and what that costs.
+fn outlook(ctx: &mut Ctx<'_>, name: &str) -> Result<View, CliError> {
+    let id = run_id(name)?;
+    let (home, ledger) = home::open_to_read(ctx)?;
+    let run = found(ledger.state(), &id).map_err(SessionError::from)?;
+    promote::due(ledger.state(), run).map_err(SessionError::from)?;
+    let cost = scoring::confirm_ahead_of((&home, &ledger), run, &dialect::wire)?;
+    Ok(views::ahead(run, ahead::confirm_asks(run), cost.as_ref()))
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs) -> Result<View, CliError> {
+    if args.dry_run {
+        return outlook(ctx, &args.run);
+    }
     let mut bench = bench(ctx, &args.run)?;
     judge::opened(ctx, &mut bench, (&args.judge_key, HELP))?;
     let run = bench.run().map_err(SessionError::from)?.clone();
@@ -126,7 +148,7 @@ fn plan(ctx: &mut Ctx<'_>, args: &SgdPromoteArgs, bench: &mut SgdBench) -> Resul
     if !stands {
         ambient::write_new(&path, text.as_bytes(), 0o644)?;
     }
-    Ok(views::planned(bench.ledger.state(), &run, &plan, &file))
+    Ok(views::drafted(bench.ledger.state(), &run, &plan, &file))
 }
 
 fn decide(
@@ -138,10 +160,9 @@ fn decide(
     let run = bench.run().map_err(SessionError::from)?.clone();
     promote::check_plan(bench.ledger.state(), &run, id).map_err(SessionError::from)?;
     if run.confirm.is_empty() {
-        let question = format!(
-            "score confirm of {} under both prompts: these clusters count in no other gate",
-            run.said.run
-        );
+        let place = (&bench.home, &bench.ledger);
+        let cost = scoring::confirm_ahead_of(place, &run, &dialect::wire)?;
+        let question = views::question(&run, ahead::confirm_asks(&run), cost.as_ref());
         let mut again = format!("clover sgd promote {}", shell::word(&args.run));
         if !args.program.command.is_empty() {
             let words: Vec<_> = args.program.command.iter().map(shell::word).collect();
@@ -149,8 +170,11 @@ fn decide(
         }
         ctx.confirm(&question, args.yes, &again)?;
     }
+    // Whoever agreed to the scores was told what they cost.
+    let is_agreed = args.yes || run.confirm.is_empty();
     let ports = &mut ctx
         .ports()
+        .with_consent(is_agreed, "the same command with")
         .with_program(&args.program)
         .with_custodian(args.custodian.as_ref())
         .with_interrupts()?;

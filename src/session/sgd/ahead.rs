@@ -27,6 +27,17 @@ pub(super) fn judge_asks(run: &SgdRun) -> u64 {
     left_of(run).1
 }
 
+/// Scores of confirm that the judge of a run is asked for before its gate decides, at most: of each row under prompt 0 and under
+/// the checkpoint, but for those that are there.
+pub fn confirm_asks(run: &SgdRun) -> u64 {
+    let chosen = run.checkpoint.as_ref().map(|of| of.prompt_digest);
+    let prompts = chosen.into_iter().chain([run.said.prompt_digest]);
+    let rows = run.count(SgdSplit::Confirm);
+    let left =
+        prompts.map(|digest| rows.saturating_sub(run.confirm.get(&digest).map_or(0, Vec::len)));
+    left.sum::<usize>() as u64 * run.said.terms.repeats.value()
+}
+
 /// Steps and scores that are left of a run, at most.
 fn left_of(run: &SgdRun) -> (u64, u64) {
     let terms = &run.said.terms;

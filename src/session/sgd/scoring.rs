@@ -152,6 +152,27 @@ pub fn ahead_of(
     run: &SgdRun,
     wire_of: &dyn Fn(Dialect) -> &'static dyn WireForm,
 ) -> Result<Option<SgdAgentCost>, SessionError> {
+    cost_of((home, ledger), (run, ahead::judge_asks(run)), wire_of)
+}
+
+/// What scores of confirm may still cost, before the gate of a run decides; `None` where its judge is not behind HTTP, or is free.
+///
+/// # Errors
+/// As [`AskedScoring::cost`].
+pub fn confirm_ahead_of(
+    (home, ledger): (&Home, &Ledger),
+    run: &SgdRun,
+    wire_of: &dyn Fn(Dialect) -> &'static dyn WireForm,
+) -> Result<Option<SgdAgentCost>, SessionError> {
+    cost_of((home, ledger), (run, ahead::confirm_asks(run)), wire_of)
+}
+
+/// What so many more scores of a run cost at most.
+fn cost_of(
+    (home, ledger): (&Home, &Ledger),
+    (run, asks): (&SgdRun, u64),
+    wire_of: &dyn Fn(Dialect) -> &'static dyn WireForm,
+) -> Result<Option<SgdAgentCost>, SessionError> {
     let state = ledger.state();
     let judge = asked_scores::judge_of(state, run);
     let Some((judge, scoring)) = judge.zip(run.said.scoring.as_ref()) else {
@@ -170,7 +191,7 @@ pub fn ahead_of(
     let course = SgdCourse::of(run).map_err(SgdError::from)?;
     let prompt = course.current().map_err(SgdError::from)?.render();
     let spent = asked_scores::spent(state, &run.said.run);
-    of.cost((home, ledger), (&prompt, ahead::judge_asks(run), spent))
+    of.cost((home, ledger), (&prompt, asks, spent))
 }
 
 /// The dialect of the endpoint of a plan, where it is registered.
@@ -398,7 +419,11 @@ impl SgdRunning<'_> {
         let wire = wire.ok_or_else(|| SgdError::NoDesk(self.bench.id.clone()))?;
         let rows = (of.text, of.texts);
         let each = bound((ledger, &pepper), (of.plan, wire), rows, of.scoring)?;
-        let asks = ahead::judge_asks(self.bench.run()?);
+        let run = self.bench.run()?;
+        let asks = match of.asked.part {
+            SgdPart::Confirm => ahead::confirm_asks(run),
+            _ => ahead::judge_asks(run),
+        };
         let cap = of.scoring.cap_usd_micro.map_or(u64::MAX, Count::value);
         let most = each.saturating_mul(asks).min(cap);
         if most > UNASKED_USD_MICRO {

@@ -7,6 +7,7 @@ use super::rows::ScoredRows;
 use crate::quantile;
 use crate::rank;
 use crate::rank::PairCounts;
+use crate::rank::RowOrder;
 use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
@@ -202,19 +203,20 @@ pub fn loss(rows: &ScoredRows, terms: &LossTerms, constants: &Constants) -> Resu
         .map(|of| terms.deviation.of(of))
         .collect();
     let abs = math::mean(&deviations) / constants.c_abs;
-    let sorted = quantile::ascending(targets);
+    let y = RowOrder::of(Values::new("targets", targets)?);
+    let x = Values::new("scores", means)?;
+    let sorted = y.ascending(targets);
     let (low, high) = (
         quantile::type_7(&sorted, QUANTILE),
         quantile::type_7(&sorted, 1.0 - QUANTILE),
     );
     let row = || means.iter().copied().zip(targets.iter().copied());
-    let (x, y) = (
-        Values::new("scores", means)?,
-        Values::new("targets", targets)?,
-    );
-    // Three sums that know nothing of each other.
+    // Ranks and pairs know nothing of each other.
     let ((counts, spearman), sums) = rayon::join(
-        || rayon::join(|| PairCounts::of(x, y), || rank::spearman(x, y)),
+        || {
+            let x = RowOrder::of(x);
+            (PairCounts::of_orders(&x, &y), rank::spearman_of(&x, &y))
+        },
         || {
             pairs::sums(
                 row().filter(|(_, target)| *target >= high).collect(),
@@ -257,7 +259,7 @@ pub fn loss(rows: &ScoredRows, terms: &LossTerms, constants: &Constants) -> Resu
         entropy,
         sd_ratio,
         concordance: share(sums.ordered),
-        tau_b: counts?.tau_b(),
-        spearman: spearman?.map(|of| of.rho),
+        tau_b: counts.tau_b(),
+        spearman: spearman.map(|of| of.rho),
     })
 }

@@ -83,11 +83,11 @@ fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Sums of powers of the offsets of rows from the centre of their cell, plain and by target.
+/// Sums of powers of the offsets of rows from the centre of their cell, plain and by target; by power, then by cell.
 #[derive(Clone)]
 struct CellMoments {
-    plain: [[f64; ORDER + 1]; CELLS],
-    by_target: [[f64; ORDER + 1]; CELLS],
+    plain: [[f64; CELLS]; ORDER + 1],
+    by_target: [[f64; CELLS]; ORDER + 1],
     filled: [bool; CELLS],
 }
 
@@ -103,7 +103,7 @@ fn cell_of(z: f64) -> (usize, f64) {
 
 impl CellMoments {
     fn new() -> Self {
-        let none = [[0.0; ORDER + 1]; CELLS];
+        let none = [[0.0; CELLS]; ORDER + 1];
         Self {
             plain: none,
             by_target: none,
@@ -116,59 +116,76 @@ impl CellMoments {
         self.filled[cell] = true;
         let mut power = 1.0;
         for at in 0..=ORDER {
-            self.plain[cell][at] += power;
-            self.by_target[cell][at] += power * target;
+            self.plain[at][cell] += power;
+            self.by_target[at][cell] += power * target;
             power *= offset;
         }
     }
+
+    /// Forgets all rows.
+    fn clear(&mut self) {
+        for cell in (0..CELLS).filter(|cell| self.filled[*cell]) {
+            for at in 0..=ORDER {
+                self.plain[at][cell] = 0.0;
+                self.by_target[at][cell] = 0.0;
+            }
+        }
+        self.filled = [false; CELLS];
+    }
 }
 
-/// Taylor's coefficients of `d -> softplus(-d / T)` by binomials, at each difference of two centres: entry (m, n) belongs
-/// to `offset_i^m offset_j^n`.
-struct Series(Vec<[[f64; ORDER + 1]; ORDER + 1]>);
+/// Differences of two centres.
+const STEPS: usize = 2 * CELLS - 1;
+
+/// Taylor's coefficients of `d -> softplus(-d / T)` by binomials: entry (m, n) belongs to `offset_i^m offset_j^n`, and has one
+/// value for each difference of two centres, the greatest first, so that cells j ascend beside it.
+struct Series(Vec<[f64; STEPS]>);
+
+/// Pairs of powers of which no sum is beyond the order.
+fn powers() -> impl Iterator<Item = (usize, usize)> {
+    (0..=ORDER).flat_map(|m| (0..=ORDER - m).map(move |n| (m, n)))
+}
 
 impl Series {
     fn new() -> Self {
-        let mut at = Vec::with_capacity(2 * CELLS - 1);
-        for step in 0..2 * CELLS - 1 {
+        let mut all = vec![[0.0; STEPS]; powers().count()];
+        for at in 0..STEPS {
+            let step = STEPS - 1 - at;
             let d = (step as f64 - (CELLS - 1) as f64) / CELLS as f64;
             let taylor = taylor(-d / TEMPERATURE);
-            let mut table = [[0.0; ORDER + 1]; ORDER + 1];
-            for (m, row) in table.iter_mut().enumerate() {
-                // Binomial of m + n over n.
-                let mut binomial = 1.0;
-                for (n, cell) in row.iter_mut().enumerate().take(ORDER + 1 - m) {
-                    // The offset of the difference is offset_i - offset_j, and u is its multiple by -1/T.
-                    let order = m + n;
-                    let scale = (0..order).fold(1.0, |scale, _| scale * -(1.0 / TEMPERATURE));
-                    let sign = if n % 2 == 1 { -1.0 } else { 1.0 };
-                    *cell = taylor[order] * scale * binomial * sign;
-                    binomial *= (m + n + 1) as f64 / (n + 1) as f64;
+            // Binomial of m + n over n.
+            let mut binomial = 1.0;
+            for ((m, n), row) in powers().zip(&mut all) {
+                if n == 0 {
+                    binomial = 1.0;
                 }
+                // The offset of the difference is offset_i - offset_j, and u is its multiple by -1/T.
+                let order = m + n;
+                let scale = (0..order).fold(1.0, |scale, _| scale * -(1.0 / TEMPERATURE));
+                let sign = if n % 2 == 1 { -1.0 } else { 1.0 };
+                row[at] = taylor[order] * scale * binomial * sign;
+                binomial *= (m + n + 1) as f64 / (n + 1) as f64;
             }
-            at.push(table);
         }
-        Self(at)
+        Self(all)
     }
 
-    /// Sum of `(h_i - h_j) softplus(..)` over all rows of two sets.
+    /// Sum of `(h_i - h_j) softplus(..)` over all rows of two sets; cells j side by side.
     fn sum(&self, high: &CellMoments, low: &CellMoments) -> f64 {
         let mut sums = Vec::new();
         for i in (0..CELLS).filter(|cell| high.filled[*cell]) {
-            for j in (0..CELLS).filter(|cell| low.filled[*cell]) {
-                let table = &self.0[i + CELLS - 1 - j];
-                let mut sum = 0.0;
-                let (plain, targets) = (&low.plain[j], &low.by_target[j]);
-                for (m, row) in table.iter().enumerate() {
-                    let (own, weighted) = (high.plain[i][m], high.by_target[i][m]);
-                    // Powers beyond the order have coefficients of 0.
-                    let terms = row.iter().zip(plain).zip(targets).take(ORDER + 1 - m);
-                    for ((of, plain), target) in terms {
-                        sum += of * (weighted * plain - own * target);
-                    }
+            let mut found = [0.0; CELLS];
+            let from = CELLS - 1 - i;
+            for ((m, n), row) in powers().zip(&self.0) {
+                let (own, weighted) = (high.plain[m][i], high.by_target[m][i]);
+                let series = &row[from..from + CELLS];
+                let moments = low.plain[n].iter().zip(&low.by_target[n]);
+                for ((sum, of), (plain, target)) in found.iter_mut().zip(series).zip(moments) {
+                    *sum += of * (weighted * plain - own * target);
                 }
-                sums.push(sum);
             }
+            let filled = (0..CELLS).filter(|cell| low.filled[*cell]);
+            sums.extend(filled.map(|cell| found[cell]));
         }
         math::sum(&sums)
     }
@@ -285,14 +302,14 @@ fn one_by_one(high: &[ScorePair], low: &[ScorePair], starts: &[(usize, usize)]) 
 
 fn by_cells(high: &[ScorePair], low: &[ScorePair], starts: &[(usize, usize)]) -> f64 {
     let series = Series::new();
-    let (mut lower, mut added) = (CellMoments::new(), 0);
+    let (mut lower, mut upper, mut added) = (CellMoments::new(), CellMoments::new(), 0);
     let mut terms = Vec::new();
     for (rows, seen) in groups(high, starts) {
         for &(z, target) in &low[added..seen] {
             lower.add(z, target);
         }
         added = seen;
-        let mut upper = CellMoments::new();
+        upper.clear();
         for &(z, target) in rows {
             upper.add(z, target);
         }

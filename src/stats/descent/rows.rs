@@ -22,14 +22,14 @@ impl RowScores {
             .ok()
             .filter(|count| *count > 0)?;
         let mean = math::mean(scores);
-        let squares: Vec<f64> = scores
-            .iter()
-            .map(|score| (score - mean) * (score - mean))
-            .collect();
-        let variance = if count > 1 {
-            math::sum(&squares) / f64::from(count - 1)
-        } else {
-            0.0
+        let variance = match scores {
+            [_] => 0.0,
+            // The sum of two has one order; most rows have two or three scores.
+            [a, b] => (a - mean) * (a - mean) + (b - mean) * (b - mean),
+            _ => {
+                let squares = scores.iter().map(|score| (score - mean) * (score - mean));
+                math::sum(&squares.collect::<Vec<_>>()) / f64::from(count - 1)
+            }
         };
         Some(Self {
             mean,

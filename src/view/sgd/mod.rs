@@ -24,6 +24,8 @@ use crate::num::Micro;
 use crate::projection::sgd::SgdRun;
 use crate::projection::sgd::SgdRuns;
 use crate::report::spark;
+use crate::session::sgd::promote;
+use crate::session::sgd::promote::PromotionDue;
 use crate::session::sgd::running::SgdPause;
 use crate::view::View;
 use crate::view::synth_asked;
@@ -332,10 +334,14 @@ fn curve(values: &[f64]) -> String {
     }
 }
 
-fn next(facts: &SgdRunShown, run: &SgdRun, is_spent: bool) -> Vec<String> {
+fn next(state: &State, facts: &SgdRunShown, run: &SgdRun, is_spent: bool) -> Vec<String> {
     let name = shell::word(&facts.run);
     if facts.end.is_some() {
-        return vec![format!("clover sgd show {name} --prompt {}", facts.best)];
+        let show = format!("clover sgd show {name} --prompt {}", facts.best);
+        let due = promote::due(state, run);
+        let is_open = due.is_ok_and(|due| !matches!(due, PromotionDue::Promotion(..)));
+        let promote = is_open.then(|| format!("clover sgd promote {name}"));
+        return [Some(show), promote].into_iter().flatten().collect();
     }
     if run.checkpoint.is_some() {
         let verb = if is_spent { "stop" } else { "test" };
@@ -365,11 +371,15 @@ pub fn run(state: &State, run: &SgdRun) -> View {
     if let Some(calls) = &facts.asked {
         view.pairs(synth_asked::pairs(calls));
     }
-    view.sentence("Numbers of val chose the checkpoint: they are exploratory.");
+    if facts.checkpoint.is_some() {
+        view.sentence("Numbers of val chose the checkpoint: they are exploratory.");
+    } else if run.end.is_none() {
+        view.sentence("Numbers of val choose the checkpoint: they are exploratory.");
+    }
     if let Some(other) = other {
         spent(&mut view, &facts.experiment, other);
     }
-    view.next = next(&facts, run, other.is_some());
+    view.next = next(state, &facts, run, other.is_some());
     view
 }
 

@@ -107,7 +107,7 @@ fn paid(view: &mut View, asks: u64, cost: Option<&SgdAgentCost>) {
 }
 
 /// What scores of a judge behind HTTP cost; nothing where they are free.
-fn scores_paid(view: &mut View, scores: Option<&SgdAgentCost>) {
+pub(super) fn scores_paid(view: &mut View, scores: Option<&SgdAgentCost>) {
     if let Some(of) = scores {
         let (most, left) = (dollars(of.most), dollars(of.left));
         let money = format!("at most {most}, of {left} in the account");
@@ -115,7 +115,11 @@ fn scores_paid(view: &mut View, scores: Option<&SgdAgentCost>) {
     }
 }
 
-fn has_room(view: &mut View, cost: Option<&SgdAgentCost>, scores: Option<&SgdAgentCost>) {
+pub(super) fn has_room(
+    view: &mut View,
+    cost: Option<&SgdAgentCost>,
+    scores: Option<&SgdAgentCost>,
+) {
     if [cost, scores].into_iter().flatten().any(|of| !of.fits()) {
         view.sentence(
             "The most that it may cost is more than there is room for: then the run waits with exit 11, and goes on once there is more.",

@@ -17,12 +17,15 @@ use crate::projection::gates::Gates;
 use crate::projection::sgd::SgdRun;
 use crate::projection::sgd::gate::METRIC;
 use crate::projection::sgd::gate::confirm_units;
+use crate::session::sgd::open::SgdAgentCost;
 use crate::session::sgd::promote::PromotionPlan;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::gate::draft;
 use crate::view::gate::draft::GateTerms;
 use crate::view::gate::outcome_of;
+use crate::view::judge_ask::dollars;
+use crate::view::sgd::planned;
 use crate::view::word;
 
 /// How far a promotion went.
@@ -47,6 +50,59 @@ pub struct SgdPromotionShown {
     pub decided: Option<Outcome>,
     /// How far the promotion may be trusted; `null` where nothing was promoted.
     pub grade: Option<Grade>,
+}
+
+/// What the gate of a run still asks of its judge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SgdConfirmRemainder {
+    /// Scores of confirm that the judge is asked for at most, under prompt 0 and under the checkpoint.
+    pub asks_max: u64,
+    /// The checkpoint.
+    pub candidate: Digest,
+    /// The run.
+    pub run: RunId,
+    /// What these scores cost at most, in millionths of a dollar, each as that of the longest row; `null` where they are free.
+    pub scores_cost_max_usd_micro: Option<u64>,
+    /// What is left in the account that pays scores, in millionths of a dollar; `null` where they are free.
+    pub scores_left_usd_micro: Option<u64>,
+    /// Clusters that the run keeps for confirm.
+    pub units: u64,
+}
+
+/// What the gate of a run still asks of its judge, before confirm is scored.
+pub fn ahead(run: &SgdRun, asks: u64, cost: Option<&SgdAgentCost>) -> View {
+    let chosen = run.checkpoint.as_ref().map(|of| of.prompt_digest);
+    let facts = SgdConfirmRemainder {
+        asks_max: asks,
+        candidate: chosen.unwrap_or(run.said.prompt_digest),
+        run: run.said.run.clone(),
+        scores_cost_max_usd_micro: cost.map(|of| of.most),
+        scores_left_usd_micro: cost.map(|of| of.left),
+        units: confirm_units(run).len() as u64,
+    };
+    let mut view = View::of(&facts);
+    view.pairs([
+        ("run", facts.run.to_string()),
+        ("checkpoint", facts.candidate.to_hex()),
+        ("clusters", facts.units.to_string()),
+        ("scores of confirm", format!("at most {asks}")),
+    ]);
+    planned::scores_paid(&mut view, cost);
+    view.sentence("Nothing was asked, and nothing is on record of it.");
+    planned::has_room(&mut view, None, cost);
+    view.with_next(format!("clover sgd promote {}", shell::word(&facts.run)))
+}
+
+/// What a person is asked before confirm is scored.
+pub fn question(run: &SgdRun, asks: u64, cost: Option<&SgdAgentCost>) -> String {
+    let money = cost.map_or_else(String::new, |of| {
+        format!(" for at most {}", dollars(of.most))
+    });
+    let name = &run.said.run;
+    format!(
+        "score confirm of {name} under both prompts, at most {asks} scores{money}: these clusters count in no other gate"
+    )
 }
 
 fn facts(state: &State, run: &SgdRun, gate: Option<&ManifestId>) -> SgdPromotionShown {
@@ -109,7 +165,7 @@ pub fn high_rate(alpha: i64) -> Option<String> {
 }
 
 /// A plan that waits for a signature.
-pub fn planned(state: &State, run: &SgdRun, plan: &PromotionPlan, file: &Path) -> View {
+pub fn drafted(state: &State, run: &SgdRun, plan: &PromotionPlan, file: &Path) -> View {
     let shown = file.display().to_string();
     let facts = SgdPromotionShown {
         plan: Some(shown.clone()),

@@ -210,12 +210,19 @@ pub fn checked(file: &str, prompt: &JudgePrompt) -> View {
     });
     view.table(&["section", "kind", "", "chars"], rows);
     if facts.sections.iter().all(|of| !of.open) {
-        view.sentence("No section is open: a run of it changes nothing.");
+        view.sentence(none_open(&facts.file));
     }
     view.with_next(format!(
         "clover sgd plan RUN --judge JUDGE --prompt {}",
         shell::word(&facts.file)
     ))
+}
+
+/// What is said of a prompt that has no open section.
+pub fn none_open(file: &str) -> String {
+    format!(
+        "No section of {file} is open, and aggregate/1 changes no other. Write <!-- clover: kind=policy editable --> under the heading of one."
+    )
 }
 
 /// A run that was written as a git repository.

@@ -93,12 +93,16 @@ fn constants(run: &SgdRun, selfvar: f64) -> Result<Constants, Unmet> {
 
 fn scored(run: &SgdRun, rows: &[&SgdRow], scores: &RowScores) -> Result<ScoredRows, Unmet> {
     let targets = targets(rows.iter().copied());
-    let shares: Vec<Vec<f64>> = scores
-        .iter()
-        .map(|row| row.iter().map(|score| share(*score)).collect())
-        .collect();
+    // Shares of all rows one after the other: a run has many rows, and few scores of each.
+    let shares: Vec<f64> = scores.iter().flatten().map(|score| share(*score)).collect();
+    let mut rest = shares.as_slice();
+    let of_row = scores.iter().map(|row| {
+        let (of, after) = rest.split_at(row.len());
+        rest = after;
+        of
+    });
     let repeats = u32::try_from(run.said.terms.repeats.value()).unwrap_or(u32::MAX);
-    let found = ScoredRows::new(&targets, shares.iter().map(Vec::as_slice), repeats);
+    let found = ScoredRows::new(&targets, of_row, repeats);
     found.map_err(refused)
 }
 

@@ -108,7 +108,9 @@ fn what_a_run_may_not_do_is_refused() {
         .split(' ')
         .collect();
     desk.refused(&second, 11, &["no other open run in tune"]);
-    desk.ok("sgd stop one");
+    let stop = ["sgd", "stop", "one"];
+    desk.refused(&stop, 2, &["end one for good", "clover sgd stop one --yes"]);
+    desk.ok("sgd stop one --yes");
     desk.ok("sgd open two --judge sim --simulated --prompt judge.md --steps 2");
     desk.ok("sgd run two");
     desk.ok("sgd test two");

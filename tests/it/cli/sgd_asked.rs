@@ -176,6 +176,12 @@ fn a_run_of_a_model_that_is_killed_takes_each_step_once_and_accounts_for_every_c
         .map(|of| of["amount"].as_u64().unwrap())
         .sum();
     assert!(settled >= billed(&of), "{settled} of {}", billed(&of));
+    let unknown = calls.iter().filter(|of| of["outcome"] == "lost");
+    let unknown: u64 = unknown
+        .map(|of| of["bound_usd_micro"].as_u64().unwrap())
+        .sum();
+    let most = billed(&of) + unknown;
+    assert!(settled <= most, "{settled} of {most}");
     println!(
         "{cut} of {kills} kills struck: {} steps, {all} answers, {lost} calls lost, {} billed, {settled} of {} charged",
         numbers.len(),

@@ -116,7 +116,7 @@ fn a_run_that_was_ended_is_not_promoted() {
     let mut desk = desk(60, 3);
     desk.ok("sgd open one --judge sim --simulated --prompt judge.md --steps 4 --repeats 1");
     desk.ok("sgd run one --steps 1");
-    desk.ok("sgd stop one");
+    desk.ok("sgd stop one --yes");
     let words = ["sgd", "promote", "one"];
     desk.refused(&words, 11, &["a person ended it before its test was read"]);
 }

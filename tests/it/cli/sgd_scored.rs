@@ -68,6 +68,9 @@ fn calls(home: &Home<'_>) -> (BTreeMap<String, u64>, u64) {
 #[test]
 fn a_judge_behind_http_is_told_each_prompt_and_its_calls_are_the_scores() {
     let (mut desk, of) = behind_http("", 30, 10_000_000);
+    let unpaid = "sgd plan one --judge llm --judge-plan plan.yaml --prompt judge.md";
+    let unpaid: Vec<&str> = unpaid.split(' ').collect();
+    desk.refused(&unpaid, 2, &["--judge-account ID"]);
     let planned = desk
         .ok(&format!("sgd plan {OPEN} --steps 1 --repeats 2 --json"))
         .json();
@@ -100,6 +103,17 @@ fn a_judge_behind_http_is_told_each_prompt_and_its_calls_are_the_scores() {
     );
     let left = desk.ok("sgd run one --dry-run --json").json()["data"].clone();
     assert_eq!(left["asks_max"], 0, "{left}");
+    // What confirm costs is told before anything of it is asked, and nothing is recorded of that.
+    let before = desk.head();
+    let ahead = desk.ok("sgd promote one --dry-run --json").json()["data"].clone();
+    let rows = run["rows"]["confirm"].as_u64().unwrap();
+    assert_eq!(ahead["asks_max"], 2 * 2 * rows, "{ahead}");
+    assert!(
+        ahead["scores_cost_max_usd_micro"].as_u64() > Some(0),
+        "{ahead}"
+    );
+    assert_eq!(desk.head(), before);
+    assert_eq!(desk.run("sgd promote one").code, 12);
     desk.ok("verify --recompute");
     let replayed = desk.run("replay one");
     assert_eq!(replayed.code, 0, "{}{}", replayed.out, replayed.err);
@@ -181,6 +195,11 @@ fn a_run_of_a_judge_that_is_killed_accounts_for_every_call() {
     assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
     let settled = calls(&home).1;
     assert!(settled >= billed(&of), "{settled} of {}", billed(&of));
+    // What is not known is what was held for when a run was cut, each ask at its bound.
+    let lost = all.iter().filter(|of| of["outcome"] == "lost");
+    let unknown: u64 = lost.map(|of| of["bound_usd_micro"].as_u64().unwrap()).sum();
+    let most = billed(&of) + unknown;
+    assert!(settled <= most, "{settled} of {most}");
     println!(
         "{cut} of {kills} kills struck: {} steps, {} answers, {} calls, {} billed, {settled} of {} charged",
         numbers.len(),

@@ -8,6 +8,7 @@ use clover::event::id::ExperimentId;
 use clover::event::id::JudgeId;
 use clover::event::payload::sgd::SgdRow;
 use clover::event::payload::sgd::SgdScored;
+use clover::event::payload::sgd::SgdScoring;
 use clover::ground::digest::Digest;
 use clover::ledger::Command;
 use clover::num::Micro;
@@ -28,6 +29,10 @@ use super::tampered::Sample;
 use super::tampered_descents::author;
 use super::tampered_descents::begun_with;
 use super::tampered_undone::sample;
+
+/// Most that a call may cost, and what it costs, where calls are paid; in millionths of a dollar.
+const BOUND: u64 = 1_000;
+const COST: u64 = 390;
 
 /// What was done, by its rule: `None` where nothing is found.
 struct Case {
@@ -97,6 +102,27 @@ const CASES: &[Case] = &[
                tale.changed("judge_run.opened", 0, |_| ())
            },
            done: "A run of judges has another cap than the run that it scores for has left." },
+    Case { name: "good-descent-paid", rule: None,
+           told: |tale| { tale.world = World::of(&PAID.lines); tale.world.items.len() - 1 },
+           done: "Nothing. Each run of judges of a run was charged to the account that the run named when it was opened." },
+    Case { name: "told-judge-asked-from-another-account", rule: Some("sgd"),
+           told: |tale| {
+               tale.world = World::of(&PAID.lines);
+               tale.changed("judge_run.opened", 0, |data| data["account"] = "others".into())
+           },
+           done: "A run of judges is charged to another account than the run that it scores for has named." },
+    Case { name: "told-judge-held-for-from-another-account", rule: Some("hold"),
+           told: |tale| {
+               tale.world = World::of(&PAID.lines);
+               tale.changed("budget.reserved", 0, |data| data["account"] = "others".into())
+           },
+           done: "Scores of a run were held for in another account than its run of judges has named." },
+    Case { name: "test-asked-by-a-second-run", rule: Some("sgd"),
+           told: |tale| { tale.world = World::of(&SECOND.lines); tale.asks_test("descent-2") },
+           done: "A judge was to be asked for a second run about the rows of test that the first had read." },
+    Case { name: "test-asked-after-it-was-read", rule: Some("sgd"),
+           told: |tale| tale.asks_test(descended::RUN),
+           done: "A judge was to be asked about test once more after a run had read it." },
     Case { name: "told-judge-asked-once-more", rule: Some("sgd"),
            told: |tale| {
                let (at, data) = (tale.place("judge.registered", 2), tale.data("judge.registered", 2));
@@ -161,27 +187,46 @@ fn register(teller: &mut Teller, of: &ExperimentId, (prompt, repeat): (&JudgePro
     teller.say_in(RUNNER_2, "judge.registered", told.unwrap());
 }
 
-/// A run of judges about rows, each of which is answered by one call.
+/// A run of judges about rows, each of which is answered by one call; paid where its run names an account.
 fn answer(teller: &mut Teller, (judge, said): (&JudgeId, &SgdScored), rows: &[(SgdRow, Micro)]) {
     let run = format!("run-{}", teller.ledger().size());
-    let opened = json!({
+    let runs = teller.ledger().state().fold::<SgdRuns>();
+    let account = runs.by_id[&said.run].said.scoring.clone().unwrap().account;
+    let mut opened = json!({
         "asks": rows.len(), "asks_root": Digest([5; 32]).to_base64(), "build": "clover 0.1.0", "endpoint": "here",
         "judge": judge, "run": run,
         "sgd": {"part": said.part, "prompt_digest": said.prompt_digest, "run": said.run},
     });
+    if account.is_some() {
+        opened["account"] = json!(account);
+        opened["prices"] = "2026-11".into();
+    }
     teller.say_in(
         RUNNER_2,
         "opened",
         planned::payload("judge_run.opened", &opened),
     );
+    let hold = format!("{run}/0/0");
+    if account.is_some() {
+        let amount = BOUND * rows.len() as u64;
+        let held = json!({"account": account, "amount": amount, "asks": rows.len(), "hold": hold, "run": run});
+        teller.say(RUNNER_2, "held", planned::payload("budget.reserved", &held));
+    }
     for (row, score) in rows {
         let key = |what: &str| Digest::sha256(format!("{what} {judge} {}", row.item).as_bytes());
         let texts = json!({"a_hash": key("a"), "x_hash": key("x")});
-        let call = json!({
+        let mut call = json!({
             "ask": key("ask"), "attempts": [{"class": "ok", "ms": 9, "status": 200}], "bound_usd_micro": 0,
             "cost_usd_micro": 0, "epoch": 0, "judge": judge, "model_returned": "m-1", "nth": 0, "outcome": "answered",
             "run": run, "score_micro": score, "texts": texts, "usage": "absent",
         });
+        if account.is_some() {
+            call["bound_usd_micro"] = BOUND.into();
+            call["cost_usd_micro"] = COST.into();
+            call["hold"] = hold.as_str().into();
+            call["tokens"] = json!({"cache_read": 1_024, "cache_write": 0, "input": 686, "output": 96, "reasoning": 0});
+            call["usage"] = "ok".into();
+        }
         teller.say_in(RUNNER_2, "call", planned::payload("call.recorded", &call));
         let call = teller.id("call");
         let score = json!({
@@ -193,9 +238,19 @@ fn answer(teller: &mut Teller, (judge, said): (&JudgeId, &SgdScored), rows: &[(S
         command.refs = vec![call];
         teller.say_all(RUNNER_2, vec![("score", command)]);
     }
+    let cost = if account.is_some() { COST } else { 0 } * rows.len() as u64;
+    if account.is_some() {
+        let settled =
+            json!({"amount": cost, "hold": hold, "overrun": false, "run": run, "unknown": 0});
+        teller.say(
+            RUNNER_2,
+            "settled",
+            planned::payload("budget.settled", &settled),
+        );
+    }
     let closed = json!({
-        "by_outcome": [{"calls": rows.len(), "outcome": "answered"}], "cost_usd_micro": 0, "end": "completed",
-        "left": 0, "run": run, "settled_usd_micro": 0,
+        "by_outcome": [{"calls": rows.len(), "outcome": "answered"}], "cost_usd_micro": cost, "end": "completed",
+        "left": 0, "run": run, "settled_usd_micro": cost,
     });
     teller.say_in(
         RUNNER_2,
@@ -216,33 +271,93 @@ fn judge(teller: &mut Teller) -> Payload {
     planned::payload("judge.registered", &judge)
 }
 
-static STORY: LazyLock<Story> = LazyLock::new(|| {
-    let newest = clover::ledger::rulebooks::NEWEST;
-    let mut teller = begun_with(newest, |teller| {
+/// A ledger with a judge behind HTTP, at an endpoint that is free or has prices; two accounts are open.
+fn begun(is_free: bool) -> Teller {
+    begun_with(clover::ledger::rulebooks::NEWEST, |teller| {
         let place = json!({
-            "auth": "none", "classes": ["rows"], "dialect": "openai_chat", "endpoint": "here", "free": true,
+            "auth": "none", "classes": ["rows"], "dialect": "openai_chat", "endpoint": "here", "free": is_free,
             "insecure": false, "provider": "example", "terms": "keeps nothing", "url": "http://127.0.0.1:8080",
         });
-        let place = planned::payload("endpoint.registered", &place);
-        teller.say_all(ADA, vec![("endpoint", Command::new(place, None))]);
+        teller.say(
+            ADA,
+            "endpoint",
+            planned::payload("endpoint.registered", &place),
+        );
+        if !is_free {
+            let row = json!({
+                "cache_read": 25_000, "cache_write": 250_000, "input": 250_000, "mode": "live", "model": "m-1",
+                "output": 2_000_000, "provider": "example",
+            });
+            let prices = json!({
+                "as_of": "2026-09-01T00:00:00.000000Z", "prices": "2026-11", "rows": [row], "source": "a page",
+            });
+            teller.say(
+                ADA,
+                "prices",
+                planned::payload("price_table.registered", &prices),
+            );
+            for name in ["judges", "others"] {
+                let account = json!({
+                    "account": name, "amount": 1_000_000, "period": "once", "purpose": "judges",
+                    "spenders": ["scorer"], "unit": "usd_micro",
+                });
+                teller.say(ADA, "account", planned::payload("budget.opened", &account));
+            }
+        }
         judge(teller)
-    });
+    })
+}
+
+/// A run of so many steps, to its end or to before the first event that `until` names.
+fn descend(
+    teller: &mut Teller,
+    (run, steps, account): (&str, u64, Option<&str>),
+    until: fn(&Payload) -> bool,
+) {
     let of: ExperimentId = EXPERIMENT.parse().unwrap();
-    let said = descended::opened(teller.ledger(), &of, (descended::RUN, RUNNER, 2));
+    let said = descended::opened(teller.ledger(), &of, (run, RUNNER, steps));
     let Payload::SgdOpened(mut said) = said else {
         unreachable!("what opens a run");
     };
-    said.scoring = Some(clover::event::payload::sgd::SgdScoring {
-        account: None,
+    said.scoring = Some(SgdScoring {
+        account: account.map(|name| name.parse().unwrap()),
         cap_usd_micro: None,
     });
     teller.say_in(ADA, "sgd", *said);
-    while let Some(payload) = descended::next(teller.ledger(), (&of, descended::RUN)) {
+    while let Some(payload) = descended::next(teller.ledger(), (&of, run)) {
+        if until(&payload) {
+            return;
+        }
         if let Payload::SgdScored(said) = &payload {
-            ask(&mut teller, said);
+            ask(teller, said);
         }
         teller.say_in(author(&payload), payload.kind().as_str(), payload);
     }
+}
+
+/// A run, whole.
+static STORY: LazyLock<Story> = LazyLock::new(|| {
+    let mut teller = begun(true);
+    descend(&mut teller, (descended::RUN, 2, None), |_| false);
+    teller.finish()
+});
+
+/// That run, and a second one up to where its test is due.
+static SECOND: LazyLock<Story> = LazyLock::new(|| {
+    let mut teller = begun(true);
+    descend(&mut teller, (descended::RUN, 2, None), |_| false);
+    let is_test =
+        |of: &Payload| matches!(of, Payload::SgdScored(said) if said.part.as_str() == "test");
+    descend(&mut teller, ("descent-2", 1, None), is_test);
+    teller.finish()
+});
+
+/// A run whose scores are paid, up to the first loss.
+static PAID: LazyLock<Story> = LazyLock::new(|| {
+    let mut teller = begun(false);
+    let is_loss = |of: &Payload| matches!(of, Payload::SgdLossComputed(_));
+    let run = (descended::RUN, 2, Some("judges"));
+    descend(&mut teller, run, is_loss);
     teller.finish()
 });
 
@@ -279,6 +394,18 @@ impl Tale {
         let said = self.world.say(who, kind, 1, EXPERIMENT.into(), data);
         assert_eq!(said, at);
         at
+    }
+
+    /// Opens a run of judges about test, as a run of the history did.
+    fn asks_test(&mut self, run: &str) -> usize {
+        let all = self.world.items.iter().map(|item| &item.body);
+        let mut tests = all
+            .filter(|of| of["kind"] == "judge_run.opened" && of["data"]["sgd"]["part"] == "test");
+        let mut data = tests.next_back().unwrap()["data"].clone();
+        data["run"] = "run-once-more".into();
+        data["sgd"]["run"] = run.into();
+        let at = self.world.items.len();
+        self.said(at, RUNNER_2, "judge_run.opened", data)
     }
 
     /// The first item of a part.
