@@ -99,7 +99,9 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/sgd.py                those runs: what is due, who says it, and what follows from the record
   rules/repair_workflows.py   edits of a workflow: patches, and how much they touch
   rules/repair_feedback.py    feedback and scores of a workflow
+  rules/repair_cells.py       plans of repairs in sixteen cells: the order and the tasks of their runs
   rules/repair_learning.py    updates of what repairs begin from
+  rules/repair_claims.py      what such a plan predicts, and what becomes of it
   rules/repairs.py            runs that repair a workflow: what is due, who says it, and what follows from the record
   rules/batteries.py          batteries of attacks, and exploits
   rules/reports.py            reports, whole or with reasons

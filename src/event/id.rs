@@ -152,6 +152,8 @@ text_ids! {
     JudgeId;
     /// A manifest.
     ManifestId;
+    /// A plan of repairs in sixteen cells.
+    MetaPlanId;
     /// A metric.
     MetricId;
     /// A family of rubric patches.

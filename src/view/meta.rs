@@ -20,6 +20,8 @@ use crate::num::Micro;
 use crate::projection::wf::MetaUpdate;
 use crate::projection::wf::WfRuns;
 use crate::view::View;
+use crate::view::meta_cells;
+use crate::view::meta_cells::MetaPlanListed;
 use crate::view::repair::decimal;
 
 /// What called for an update.
@@ -138,6 +140,8 @@ pub struct MetaListed {
 pub struct MetaLineage {
     /// The updates.
     pub updates: Vec<MetaListed>,
+    /// Plans that cross an update with edits, executors and optimizers, in the order in which they came.
+    pub plans: Vec<MetaPlanListed>,
 }
 
 fn gate(of: MetaGate) -> MetaGateShown {
@@ -328,6 +332,7 @@ pub fn lineage(state: &State) -> View {
     });
     let facts = MetaLineage {
         updates: updates.collect(),
+        plans: meta_cells::listed(runs),
     };
     let mut view = View::of(&facts);
     if facts.updates.is_empty() {
@@ -356,5 +361,6 @@ pub fn lineage(state: &State) -> View {
         ],
         rows,
     );
+    meta_cells::list(&mut view, &facts.plans);
     view
 }

@@ -50,6 +50,7 @@ pub mod ledger_copy;
 pub mod manual;
 pub mod markdown;
 pub mod meta;
+pub mod meta_cells;
 pub mod model_terms;
 pub mod ope;
 pub mod page;

@@ -15,6 +15,7 @@ use crate::stats::inference::Interval;
 use crate::view::Exit;
 use crate::view::View;
 use crate::workflow::wf::measures::MeasureTerms;
+use crate::workflow::wf::measures::PairedShare;
 use crate::workflow::wf::measures::RepairMeasures;
 use crate::workflow::wf::measures::RunShare;
 use crate::workflow::wf::outer;
@@ -42,6 +43,22 @@ pub struct RepairShare {
     /// Runs.
     pub of: u64,
     /// Lower end of Clopper and Pearson's interval.
+    pub low: Option<Finite>,
+    /// Upper end.
+    pub high: Option<Finite>,
+}
+
+/// What repairs gain in success, of runs that stand against themselves before the repair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepairSuccessGain {
+    /// Runs whose winner is of use and whose first program was not.
+    pub gained: u64,
+    /// Runs whose first program was of use and whose winner is not.
+    pub lost: u64,
+    /// Success under budget less the share whose first program was of use; `null` without runs.
+    pub difference: Option<Finite>,
+    /// Lower end of its interval, which holds however both shares hang together.
     pub low: Option<Finite>,
     /// Upper end.
     pub high: Option<Finite>,
@@ -101,6 +118,8 @@ pub struct RepairMeasured {
     pub effect: RepairMean,
     /// Utility of the winner less that of the first program.
     pub gain: RepairMean,
+    /// Success under budget over the first program, run by run.
+    pub success_gain: RepairSuccessGain,
     /// Runs whose winner is of use.
     pub success: RepairShare,
     /// Runs whose first program was of use.
@@ -219,6 +238,17 @@ fn share(of: &RunShare) -> RepairShare {
     }
 }
 
+fn success_gain(of: &PairedShare) -> RepairSuccessGain {
+    let difference = (of.gained as f64 - of.lost as f64) / of.of as f64;
+    RepairSuccessGain {
+        gained: of.gained,
+        lost: of.lost,
+        difference: (of.of > 0).then_some(difference).and_then(finite),
+        low: of.interval.and_then(|of| finite(of.low)),
+        high: of.interval.and_then(|of| finite(of.high)),
+    }
+}
+
 fn curve(found: &RepairMeasures) -> Vec<RepairBudgetPoint> {
     let (mut won, mut points) = (0_u64, Vec::new());
     let all = found.calls.len().max(1) as f64;
@@ -265,6 +295,7 @@ pub(super) fn facts(
         beta: probability(&found.blame.beta),
         effect: mean(&found.blame.effect),
         gain: mean(&found.gain),
+        success_gain: success_gain(&found.success_gain),
         success: share(&found.success),
         before: share(&found.before),
         passed: share(&found.passed),
@@ -291,6 +322,18 @@ fn mean_row(name: &str, of: &RepairMean, means: &str) -> Vec<String> {
         shown(of.high),
         of.runs.to_string(),
         means.to_owned(),
+    ]
+}
+
+fn gain_row(facts: &RepairMeasured) -> Vec<String> {
+    let of = &facts.success_gain;
+    vec![
+        "gain in success".to_owned(),
+        shown(of.difference),
+        shown(of.low),
+        shown(of.high),
+        facts.success.of.to_string(),
+        "runs of use, winner less first program".to_owned(),
     ]
 }
 
@@ -359,6 +402,7 @@ pub fn measured(
                 "gain of a blamed edit over a drawn one",
             ),
             mean_row("gain", &facts.gain, "winner less first program"),
+            gain_row(&facts),
         ],
     );
     view.gap();

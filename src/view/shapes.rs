@@ -49,6 +49,7 @@ use crate::view::label;
 use crate::view::ledger_copy;
 use crate::view::manual;
 use crate::view::meta;
+use crate::view::meta_cells;
 use crate::view::model_terms;
 use crate::view::ope;
 use crate::view::patch;
@@ -241,8 +242,9 @@ shapes! {
     "label design new": Stands | Bodies;
     "log": entry::EntryList;
     "man": manual::ManPage | manual::ManPages;
+    "meta experiment": meta_cells::MetaPlanShown;
     "meta run": meta::MetaUpdateShown;
-    "meta show": meta::MetaUpdateShown | meta::MetaLineage;
+    "meta show": meta::MetaUpdateShown | meta_cells::MetaPlanShown | meta::MetaLineage;
     "patch check": patch::PatchChecked;
     "patch diff": patch::PatchChecked;
     "patch list": patch::PatchList;

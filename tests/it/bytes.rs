@@ -806,6 +806,26 @@ fn fields(kind: Kind) -> Fields {
             must("update", id().boxed()),
             must("verdict", word(&["fail", "pass"]).boxed()),
         ],
+        Kind::MetaPlanned => vec![
+            must("alpha_micro", micro().boxed()),
+            must("claims", meta_claim().prop_map(|claim| json!([claim, claim, claim])).boxed()),
+            must("plan", id().boxed()),
+            must("tasks", count(0).boxed()),
+            must("update", id().boxed()),
+            must("useful_micro", micro().boxed()),
+        ],
+        Kind::MetaConcluded => vec![
+            must(
+                "claims",
+                (meta_claim(), meta_gate(), any::<bool>(), real())
+                    .prop_map(|(claim, gate, holds, log)| {
+                        let one = json!({"claim": claim, "gate": gate, "holds": holds, "log_closed": log});
+                        json!([one, one, one])
+                    })
+                    .boxed(),
+            ),
+            must("plan", id().boxed()),
+        ],
         Kind::LibTemplateAdded => vec![
             must("applies_to", free_text().boxed()),
             must("distilled_from", meta_cases()),
@@ -1446,6 +1466,10 @@ fn meta_cases() -> BoxedStrategy<Value> {
     (hex(), id())
         .prop_map(|(candidate, run)| json!([{"candidate": candidate, "run": run}]))
         .boxed()
+}
+
+fn meta_claim() -> BoxedStrategy<Value> {
+    word(&["outer_gamma", "outer_kappa", "structure_kappa"]).boxed()
 }
 
 fn meta_gate() -> BoxedStrategy<Value> {

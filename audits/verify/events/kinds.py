@@ -11,7 +11,7 @@ from events.shapes import (
     SGD_LOSS, SGD_PART, SGD_SPLIT, SGD_TERMS, SOURCE, WF_ARM, WF_BUDGET, WF_CELL, WF_GATE, WF_LOCALITY, WF_OPERATOR, WF_PARTS,
     WF_TERMS, WF_USAGE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, TOKENS, VERDICT, VERSIONS, WEALTH, WIDTH, by_outcome,
-    meta_cases, meta_pairs, sgd_document, sgd_missed, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates, wf_document,
+    meta_cases, meta_claims, meta_pairs, meta_results, sgd_document, sgd_missed, sgd_rows, sgd_scores, sgd_violations, share, source, synth_candidates, wf_document,
     wf_items, wf_trace)
 
 
@@ -512,6 +512,9 @@ KINDS = {
         triggers=listing(ident), update=ident, useful_micro=MICRO, why=text),
     ("meta.validated", 1): Kind("arbiter", "@ update", gamma=WF_GATE, kappa=WF_GATE, success=WF_GATE, update=ident,
                                 verdict=one_of("fail", "pass")),
+    ("meta.planned", 1): Kind("registrar", "@ plan", alpha_micro=MICRO, claims=meta_claims, plan=ident, tasks=COUNT,
+                              update=ident, useful_micro=MICRO),
+    ("meta.concluded", 1): Kind("arbiter", "@ plan", claims=meta_results, plan=ident),
     ("lib.template_added", 1): Kind(
         "meta_optimizer", "@ template_digest", applies_to=text, distilled_from=meta_cases, ir=wf_document,
         template_digest=hex64, update=ident),

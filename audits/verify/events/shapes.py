@@ -364,6 +364,11 @@ def wf_items(value, path):
     require(value, path, "1 to 50 items", "none")
 
 
+META_CLAIM = one_of("outer_gamma", "outer_kappa", "structure_kappa")
+meta_claims = listing(META_CLAIM, 3)
+meta_results = listing(record(claim=META_CLAIM, gate=WF_GATE, holds=boolean, log_closed=number), 3)
+
+
 def meta_pairs(value, path):
     listing(record(new=ident, old=ident), 1000)(value, path)
     require(value, path, "1 to 1000 pairs", "none")

@@ -176,6 +176,13 @@ class Update:
         self.experiment, self.data, self.verdict = entry.experiment, data, None
 
 
+class Plan:
+    """A plan of runs in sixteen cells."""
+
+    def __init__(self, entry, data):
+        self.experiment, self.data = entry.experiment, data
+
+
 def take(state, entry, data):
     kind = entry.kind
     if entry.experiment is None:
@@ -194,6 +201,8 @@ def take(state, entry, data):
         update = state.updates.get(data["update"])
         if update:
             update.verdict = update.verdict or data["verdict"]
+    elif kind == "meta.planned":
+        state.crossed_plans.setdefault(data["plan"], Plan(entry, data))
     elif kind == "lib.template_added":
         state.library.setdefault(data["template_digest"], data["ir"])
     elif kind.startswith("wf.") or kind in ("edit_pair.recorded", "utility.recorded"):

@@ -64,6 +64,7 @@ class State:
         self.calibrating = {}                     # experiment -> seq of its newest label for calibration
         self.registrations = {}                   # experiment -> id of its registration
         self.repairs, self.library, self.triggers, self.updates = {}, {}, {}, {}     # repairs of workflows
+        self.crossed_plans = {}                       # repairs in sixteen cells, by name
         self.truth_readers, self.opened_inputs = set(), set()      # keys that read a truth; inputs whose truth was
         self.told = {}                            # experiment -> judge that is told a prompt -> row -> [score, misses, reason]
         self.judged = set()                       # keys that signed a score or a label

@@ -4,6 +4,7 @@ import math
 
 from formats.limits import ONE
 from rules.betting import log_mean_exp
+from rules import repair_cells
 from rules.repair_workflows import FORMS, labelled, read
 
 CASES_MIN, FRACTIONS, LEAST_GAIN, NEAR = 5, 20, 50_000, 1e-9
@@ -54,6 +55,16 @@ def named(state, name):
     return None, False
 
 
+def trial_of(state, name):
+    """The update that a trial begins from or stands against, of a pair or of a plan, and whether it begins from it."""
+    update, is_new = named(state, name)
+    plan, number = repair_cells.plan_of(state, name)
+    if update is None and plan is not None:
+        update = state.updates.get(plan.data["update"])
+        is_new = update is not None and number % repair_cells.CELLS >= repair_cells.OUTER
+    return update, is_new
+
+
 def sources(state, data):
     """Updates that a run's documents come from."""
     for update in state.updates.values():
@@ -64,9 +75,9 @@ def sources(state, data):
 
 def started_problem(state, e):
     data = e.data
-    update, is_new = named(state, data["run"])
+    update, is_new = trial_of(state, data["run"])
     if (data["part"] == "validate") != (update is not None):
-        return "a trial exactly of a run that an update names", data["part"]
+        return "a trial exactly of a run that an update or a plan names", data["part"]
     tried = update.data["update"] if is_new else None
     if data.get("update") != tried:
         return "the update that names the run, where it has what is new", str(data.get("update"))
@@ -80,7 +91,7 @@ def started_problem(state, e):
         brings = is_new and update.data["target"] == "library" and update.data["new_digest"] == digest
         if digest not in state.library and not brings:
             return "templates of the library", digest
-    return trial_problem(state, e, update, is_new) if update else None
+    return update and (trial_problem(state, e, update, is_new) or repair_cells.started_problem(state, data))
 
 
 def trial_problem(state, e, update, is_new):
@@ -151,7 +162,7 @@ def updated_problem(state, e):
         return "a margin above 0 and at most 0.2", str(data["margin_micro"])
     seen = set()
     for name in (pair[side] for pair in data["pairs"] for side in ("new", "old")):
-        if name in seen or name in state.repairs or named(state, name)[0]:
+        if name in seen or name in state.repairs or named(state, name)[0] or repair_cells.plan_of(state, name)[0]:
             return "runs that are opened after it, each named once", name
         seen.add(name)
     return None

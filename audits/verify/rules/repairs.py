@@ -5,7 +5,7 @@ import json
 from formats.canonical import encode
 from formats.limits import ONE
 from formats.tree import sha256
-from rules import repair_feedback, repair_learning, repair_workflows
+from rules import repair_cells, repair_claims, repair_feedback, repair_learning, repair_workflows
 from rules.custody import name_problem
 from rules.repair_workflows import labelled, read
 
@@ -14,7 +14,8 @@ RANGES = {"beam": (1, 32), "proposals": (1, 16), "iterations": (1, 50), "reruns"
 TEMPLATES = {"templates/1": "strong", "templates-weak/1": "weak"}
 LEARNING = {
     "meta.triggered": repair_learning.triggered_problem, "meta.updated": repair_learning.updated_problem,
-    "meta.validated": repair_learning.validated_problem, "lib.template_added": repair_learning.template_problem}
+    "meta.validated": repair_learning.validated_problem, "meta.planned": repair_claims.planned_problem,
+    "meta.concluded": repair_claims.concluded_problem, "lib.template_added": repair_learning.template_problem}
 
 # What is said of an edit that gives a candidate which the run has.
 KNOWN = "the run has this candidate already"
@@ -33,7 +34,10 @@ def rule_repair(state, e):
     if run.experiment != e.experiment:
         return "the experiment of %s" % e.data["run"], str(e.experiment)
     begins = e.kind in ("wf.called", "wf.executed") and state.asks("opened_arms")
-    return begins and repair_learning.begun_problem(state, run) or IN_RUN[e.kind](state, e, run)
+    problem = begins and repair_learning.begun_problem(state, run)
+    if not problem and e.kind in ("wf.called", "wf.executed"):
+        problem = repair_cells.begun_problem(state, run)
+    return problem or IN_RUN[e.kind](state, e, run)
 
 
 def seed_of(registration, run):

@@ -18,7 +18,7 @@ impl From<RepairError> for CliError {
             RepairError::Executor(_) => Self::input(message, "clover repair open --help"),
             RepairError::Request { .. } => Self::usage(message, "clover repair open --help"),
             RepairError::NoLesson(_) => Self::refused(message, "clover repair measure"),
-            RepairError::NotPassed(_) | RepairError::NoUpdate(_) => {
+            RepairError::NoPlan(_) | RepairError::NotPassed(_) | RepairError::NoUpdate(_) => {
                 Self::not_found(message, "clover meta show")
             }
             RepairError::NoRun(_) => Self::not_found(message, "clover repair status"),

@@ -26,6 +26,7 @@ pub mod judge;
 pub mod label;
 pub mod manifest;
 pub mod meta;
+pub mod meta_plan;
 pub mod model_calls;
 pub mod model_runs;
 pub mod model_terms;

@@ -110,6 +110,8 @@ use crate::payload::meta::LibTemplateAdded;
 use crate::payload::meta::MetaTriggered;
 use crate::payload::meta::MetaUpdated;
 use crate::payload::meta::MetaValidated;
+use crate::payload::meta_plan::MetaConcluded;
+use crate::payload::meta_plan::MetaPlanned;
 use crate::payload::model_calls::ModelCallRecorded;
 use crate::payload::model_runs::BudgetReserved;
 use crate::payload::model_runs::BudgetSettled;
@@ -644,6 +646,8 @@ registry! {
         MetaValidated        "meta.validated"       1  by Signers::Role(Arbiter),   Experiment,    unique [update];
         LibTemplateAdded     "lib.template_added"   1  by Signers::Role(MetaOptimizer), Experiment, unique [template_digest];
         NoiseMeasured        "noise.measured"       1  by Signers::Role(Scorer),    Experiment,    unique [run];
+        MetaPlanned          "meta.planned"         1  by Signers::Role(Registrar), Experiment,    unique [plan];
+        MetaConcluded        "meta.concluded"       1  by Signers::Role(Arbiter),   Experiment,    unique [plan];
         // The next kind goes here.
     }
     retired {

@@ -26,6 +26,7 @@ use clover_num::Micro;
 use super::MetaUpdate;
 use super::WfRun;
 use super::WfRuns;
+use super::cells;
 use super::rules::IR_LABEL;
 use super::rules::META_LABEL;
 use super::rules::VERIFIER_LABEL;
@@ -199,8 +200,10 @@ pub(super) fn check_started(
     experiment: &ExperimentId,
     said: &WfRunStarted,
 ) -> RuleAnswer {
-    let trial = runs.update_named(&said.run);
-    let expected = "a trial exactly of a run that an update names";
+    let plan = runs.plan_of(&said.run);
+    let named = runs.update_named(&said.run);
+    let trial = named.or_else(|| runs.crossed_arm(&said.run));
+    let expected = "a trial exactly of a run that an update or a plan names";
     ensure!(
         is_trial(said) == trial.is_some(),
         expected,
@@ -238,7 +241,8 @@ pub(super) fn check_started(
     let is_own = update.experiment == *experiment;
     ensure!(is_own, expected, experiment.to_string());
     // Its tasks are none of those that it was made from: the truth of these is opened.
-    check_arm(update, is_new, said)
+    check_arm(update, is_new, said)?;
+    plan.map_or(Ok(()), |place| cells::check_started(runs, place, said))
 }
 
 /// The arm of a trial has what is new, or what it would take the place of.
@@ -263,7 +267,7 @@ fn check_arm(update: &MetaUpdate, is_new: bool, said: &WfRunStarted) -> RuleAnsw
 }
 
 /// Where every workflow is of use, or none, success says nothing.
-fn check_useful(of: Micro) -> RuleAnswer {
+pub(super) fn check_useful(of: Micro) -> RuleAnswer {
     let is_share = (1..=1_000_000).contains(&of.value());
     ensure!(is_share, "a utility above 0 and at most 1", of.to_string());
     Ok(())
@@ -354,7 +358,8 @@ pub(super) fn check_updated(
     for name in said.pairs.iter().flat_map(|of| [&of.new, &of.old]) {
         let is_free = names.insert(name)
             && !runs.by_id.contains_key(name)
-            && runs.update_named(name).is_none();
+            && runs.update_named(name).is_none()
+            && runs.plan_of(name).is_none();
         let expected = "runs that are opened after it, each named once";
         ensure!(is_free, expected, name.to_string());
     }

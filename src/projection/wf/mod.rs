@@ -1,6 +1,7 @@
 //! Runs that repair a workflow without ground truth: candidates, executions, feedback, scores, turns, what they cost, and what
 //! is due. After their end: edits in pairs, what candidates are worth, and what the outer loop makes of it.
 
+pub mod cells;
 pub mod due;
 pub mod judged;
 pub mod learnt;
@@ -14,6 +15,7 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::MetaPlanId;
 use clover_event::id::RunId;
 use clover_event::id::TriggerId;
 use clover_event::id::UpdateId;
@@ -22,6 +24,8 @@ use clover_event::payload::meta::LibTemplateAdded;
 use clover_event::payload::meta::MetaTriggered;
 use clover_event::payload::meta::MetaUpdated;
 use clover_event::payload::meta::MetaValidated;
+use clover_event::payload::meta_plan::MetaConcluded;
+use clover_event::payload::meta_plan::MetaPlanned;
 use clover_event::payload::repair::WfCalled;
 use clover_event::payload::repair::WfCandidateAdded;
 use clover_event::payload::repair::WfCrash;
@@ -54,6 +58,8 @@ pub const READS: &[Kind] = &[
     Kind::EditPairRecorded,
     Kind::ExperimentRegistered,
     Kind::LibTemplateAdded,
+    Kind::MetaConcluded,
+    Kind::MetaPlanned,
     Kind::MetaTriggered,
     Kind::MetaUpdated,
     Kind::MetaValidated,
@@ -169,6 +175,20 @@ pub struct MetaUpdate {
     pub validated: Option<MetaValidated>,
 }
 
+/// A plan of runs in sixteen cells, with what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrossedPlan {
+    /// What became of its claims.
+    pub concluded: Option<MetaConcluded>,
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// As it was registered.
+    pub said: MetaPlanned,
+    /// Where.
+    pub seq: u64,
+}
+
 /// Every run, and what the outer loop made of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -181,6 +201,9 @@ pub struct WfRuns {
     pub library: BTreeMap<Digest, LibTemplateAdded>,
     /// Inputs of items whose truth was opened.
     pub opened_items: BTreeSet<Digest>,
+    /// Plans of runs in sixteen cells, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub plans: BTreeMap<MetaPlanId, CrossedPlan>,
     /// Keys that read what is right.
     pub readers: BTreeSet<KeyId>,
     /// Triggers, by name.
@@ -289,6 +312,20 @@ impl WfRuns {
             Payload::MetaValidated(said) => {
                 if let Some(update) = self.updates.get_mut(&said.update) {
                     update.validated.get_or_insert_with(|| *said.clone());
+                }
+            }
+            Payload::MetaPlanned(said) => {
+                let known = self.plans.entry(said.plan.clone());
+                known.or_insert_with(|| CrossedPlan {
+                    concluded: None,
+                    experiment: experiment.clone(),
+                    said: *said.clone(),
+                    seq,
+                });
+            }
+            Payload::MetaConcluded(said) => {
+                if let Some(plan) = self.plans.get_mut(&said.plan) {
+                    plan.concluded.get_or_insert_with(|| *said.clone());
                 }
             }
             Payload::LibTemplateAdded(said) => {

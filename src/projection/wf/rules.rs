@@ -35,6 +35,7 @@ use clover_ledger::rulebooks::Question;
 
 use super::WfRun;
 use super::WfRuns;
+use super::cells;
 use super::due::WfDue;
 use super::judged;
 use super::learnt;
@@ -469,10 +470,11 @@ fn check_pair(run: &WfRun, said: &EditPairRecorded) -> RuleAnswer {
 }
 
 fn check_begun(state: &State, run: &WfRun) -> RuleAnswer {
+    let runs = state.fold::<WfRuns>();
     if state.asks(Question::OpenedArms) {
-        learnt::check_begun(state.fold::<WfRuns>(), run)?;
+        learnt::check_begun(runs, run)?;
     }
-    Ok(())
+    cells::check_begun(runs, run)
 }
 
 fn check_in_run(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
@@ -535,6 +537,8 @@ impl Rule for RepairRule {
             Payload::MetaTriggered(said) => learnt::check_triggered(runs, event, said),
             Payload::MetaUpdated(said) => learnt::check_updated(runs, event, said),
             Payload::MetaValidated(said) => learnt::check_validated(runs, said),
+            Payload::MetaPlanned(said) => cells::check_planned(runs, event, said),
+            Payload::MetaConcluded(said) => cells::check_concluded(runs, said),
             Payload::LibTemplateAdded(said) => learnt::check_template(runs, said),
             payload if run_of(payload).is_some() => check_in_run(state, event),
             _ => return,

@@ -1,5 +1,6 @@
 //! Why a step of a repair was not done.
 
+use clover_event::id::MetaPlanId;
 use clover_event::id::RunId;
 use clover_event::id::UpdateId;
 use clover_flow::executor::ExecutorFault;
@@ -45,6 +46,9 @@ pub enum RepairError {
         "run {0}: no two edits can be paired: expected a candidate that fails, with two steps that ask a model"
     )]
     NoPair(RunId),
+    /// No plan of a name.
+    #[error("no plan {0}")]
+    NoPlan(MetaPlanId),
     /// No update of a name.
     #[error("no update {0}")]
     NoUpdate(UpdateId),

@@ -91,7 +91,7 @@ struct Remedy {
 /// An item and what was said of it.
 type ItemOutput = (Item, Data);
 
-fn wrong(expected: &'static str, found: impl Into<String>) -> RepairError {
+pub(super) fn wrong(expected: &'static str, found: impl Into<String>) -> RepairError {
     RepairError::Request {
         expected,
         found: found.into(),
@@ -251,7 +251,7 @@ fn name<T: std::str::FromStr<Err: ToString>>(text: &str) -> Result<T, RepairErro
 pub fn plan(ledger: &Ledger, request: &MetaRequest) -> Result<MetaPlan, SessionError> {
     let runs = ledger.state().fold::<WfRuns>();
     let base = base(runs, request)?;
-    free_items(runs, request, None)?;
+    free_items(runs, request, &|_| false, (request.pairs, "pairs"))?;
     executor(base)?;
     // What was learnt since is not blamed for what runs before it showed.
     let is_alike = |run: &WfRun| {
@@ -316,40 +316,58 @@ fn said_of(
     })
 }
 
-/// Items of the trials, by place: the first ones of the set that no run has, but for those of this update.
-fn free_items(
+/// Items of trials, by place: the first ones of the set that no run has, but for those of the trials themselves. `wanted` is the
+/// count of pairs or tasks, with its word.
+pub(super) fn free_items(
     runs: &WfRuns,
     request: &MetaRequest,
-    own: Option<&MetaUpdate>,
+    is_own: &dyn Fn(&RunId) -> bool,
+    (count, word): (usize, &'static str),
 ) -> Result<Vec<usize>, RepairError> {
-    let is_own = |id: &RunId| {
-        let mut pairs = own.iter().flat_map(|of| &of.said.pairs);
-        pairs.any(|of| of.new == *id || of.old == *id)
-    };
     let others = runs.by_id.values().filter(|run| !is_own(&run.said.run));
     let taken = others.flat_map(|run| run.said.items.iter().map(|of| of.input));
     let taken: std::collections::BTreeSet<Digest> = taken.collect();
-    let pairs = own.map_or(request.pairs, |of| of.said.pairs.len());
-    let wanted = pairs.saturating_mul(request.items);
+    let wanted = count.saturating_mul(request.items);
     let all = request.set.items.iter().enumerate();
     let free = all.filter(|(_, item)| !taken.contains(&item.input_digest()));
     let free: Vec<usize> = free.map(|(at, _)| at).take(wanted).collect();
     if free.len() < wanted || wanted == 0 {
         let found = format!(
-            "{} free items for {pairs} pairs of {} items",
+            "{} free items for {count} {word} of {} items",
             free.len(),
             request.items
         );
         return Err(wrong(
-            "items of its own for each pair, that no run has",
+            "items that no run has, other ones for each pair or task",
             found,
         ));
     }
     Ok(free)
 }
 
+/// Items of a trial with their lines, as the simulator reads them.
+pub(super) fn batch(request: &MetaRequest, places: &[usize]) -> (TaskSet, String) {
+    let items = places.iter().map(|at| request.set.items[*at].clone());
+    let set = TaskSet {
+        items: items.collect(),
+        ..request.set.clone()
+    };
+    let lines = places.iter().map(|at| format!("{}\n", request.lines[*at]));
+    (set, lines.collect())
+}
+
+/// Refuses other items than those of a run that is open.
+pub(super) fn check_batch(open: &WfRun, set: &TaskSet) -> Result<(), RepairError> {
+    let inputs = open.said.items.iter().map(|of| of.input);
+    if inputs.eq(set.items.iter().map(Item::input_digest)) {
+        return Ok(());
+    }
+    let expected = "the task set and --items with which its first runs were opened";
+    Err(wrong(expected, "other items"))
+}
+
 /// What answers in the trials: the simulator of the run that is changed.
-fn executor(base: &WfRun) -> Result<RequestedExecutor, RepairError> {
+pub(super) fn executor(base: &WfRun) -> Result<RequestedExecutor, RepairError> {
     let model = base.said.executor_model.as_str();
     let seed = model.strip_prefix(SIMULATOR);
     let seed = seed.and_then(|seed| seed.parse().ok());
@@ -384,22 +402,16 @@ pub fn arms(ledger: &Ledger, request: &MetaRequest) -> Result<Vec<RepairRequest>
     if names.all(is_open) {
         return Ok(all);
     }
-    let free = free_items(runs, request, Some(update))?;
+    let is_own = |id: &RunId| {
+        let mut pairs = said.pairs.iter();
+        pairs.any(|of| of.new == *id || of.old == *id)
+    };
+    let free = free_items(runs, request, &is_own, (said.pairs.len(), "pairs"))?;
     for (pair, places) in said.pairs.iter().zip(free.chunks(request.items)) {
-        let items = places.iter().map(|at| request.set.items[*at].clone());
-        let set = TaskSet {
-            items: items.collect(),
-            ..request.set.clone()
-        };
-        let lines = places.iter().map(|at| format!("{}\n", request.lines[*at]));
-        let lines: String = lines.collect();
+        let (set, lines) = batch(request, places);
         for (run, is_new) in [(&pair.new, true), (&pair.old, false)] {
             if let Some(open) = runs.by_id.get(run) {
-                let inputs = open.said.items.iter().map(|of| of.input);
-                if !inputs.eq(set.items.iter().map(Item::input_digest)) {
-                    let expected = "the task set and --items with which its first runs were opened";
-                    return Err(wrong(expected, "other items"));
-                }
+                check_batch(open, &set)?;
                 continue;
             }
             let set = (set.clone(), lines.clone());
@@ -410,7 +422,7 @@ pub fn arms(ledger: &Ledger, request: &MetaRequest) -> Result<Vec<RepairRequest>
 }
 
 /// The run whose documents an update changes: the newest of those that called for it.
-fn base_of<'r>(
+pub(super) fn base_of<'r>(
     runs: &'r WfRuns,
     request: &MetaRequest,
     update: &MetaUpdate,
@@ -424,8 +436,8 @@ fn base_of<'r>(
     newest.ok_or_else(|| wrong("tasks of the context of its triggers", "another context"))
 }
 
-/// One run of a pair.
-fn arm(
+/// One run of a trial: of a pair, or of a cell.
+pub(super) fn arm(
     (base, update): (&WfRun, &MetaUpdate),
     request: &MetaRequest,
     (run, is_new): (&RunId, bool),

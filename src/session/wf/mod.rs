@@ -1,6 +1,7 @@
 //! Runs that repair a workflow without ground truth: opened with everything they are held to, gone through until they end,
 //! and only then scored by what is right. Everything is on record before the next step, so a run that was cut goes on.
 
+pub mod crossed;
 pub mod error;
 pub mod files;
 mod many;

@@ -183,6 +183,7 @@ pub const fn way(kind: Kind) -> Way {
         Kind::UtilityRecorded => again(When::Estimates, repairs::utility, "outputs of its executions, run again, and what is right, which the run committed to"),
         Kind::MetaTriggered => held(kind, RuleName::Repair, "runs whose truth is known, of which the rule asks again what they show"),
         Kind::MetaValidated => held(kind, RuleName::Repair, "the pairs that its update named, from which the rule computes the gates again"),
+        Kind::MetaConcluded => held(kind, RuleName::Repair, "the runs of its plan in all cells, from which the rule computes gates and family again"),
         // The next kind that is computed again goes here.
         Kind::LedgerCreated
         | Kind::KeyAdded
@@ -245,6 +246,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::SgdPatchApproved
         | Kind::WfRunStarted
         | Kind::WfCalled
+        | Kind::MetaPlanned
         | Kind::MetaUpdated
         | Kind::LibTemplateAdded
         | Kind::ExploitDiscovered

@@ -20,8 +20,8 @@ use clover_stats::concordance::alignment;
 use clover_stats::concordance::proposal_quality;
 use clover_stats::eprocess::bettor;
 
-/// Fractions of the bettor of an update's gates.
-const FRACTIONS: usize = 20;
+/// Fractions of the bettor of the gates of updates and plans.
+pub const FRACTIONS: usize = 20;
 /// Utilities that differ by no more than this are no pair. They are whole millionths: any two that differ are one.
 pub const EPSILON: f64 = 1e-9;
 /// Least gain of utility that is an improvement.
@@ -99,7 +99,7 @@ pub fn kappa(run: &WfRun) -> Result<Option<f64>, Unmet> {
 }
 
 /// A gate over differences from -1 to 1, in their order, that their mean is above `-margin`.
-fn gate(differences: &[f64], (margin, alpha): (f64, f64)) -> MetaGate {
+pub(crate) fn gate(differences: &[f64], (margin, alpha): (f64, f64)) -> MetaGate {
     let null = (1.0 - margin) / 2.0;
     let returns: Vec<f64> = differences
         .iter()

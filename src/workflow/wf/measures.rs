@@ -45,6 +45,19 @@ pub struct RunShare {
     pub interval: Option<Interval>,
 }
 
+/// Runs in pairs with themselves: of use with the winner, and with the first program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairedShare {
+    /// Runs of which the winner alone is of use.
+    pub gained: u64,
+    /// Runs of which the first program alone is.
+    pub lost: u64,
+    /// Runs.
+    pub of: u64,
+    /// Interval of the difference of both shares; `None` without runs.
+    pub interval: Option<Interval>,
+}
+
 /// What the edits of one operator came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OperatorRecord {
@@ -88,6 +101,8 @@ pub struct RepairMeasures {
     pub success: RunShare,
     /// Runs whose first program was of use.
     pub before: RunShare,
+    /// Success under budget less the share whose first program was of use.
+    pub success_gain: PairedShare,
     /// Utility of the winner less that of the first program.
     pub gain: RunMeasure,
     /// Runs that ended with a pass.
@@ -163,6 +178,23 @@ fn share(runs: &[&WfRun], level: f64, shows: impl Fn(&WfRun) -> bool) -> RunShar
     let interval = Interval::clopper_pearson(count, of, 1.0 - level);
     RunShare {
         count,
+        of,
+        interval: (of > 0).then_some(interval),
+    }
+}
+
+/// `shows` says of a run whether it has it after, and before.
+fn paired(runs: &[&WfRun], level: f64, shows: impl Fn(&WfRun) -> (bool, bool)) -> PairedShare {
+    let count = |wanted: (bool, bool)| {
+        let all = runs.iter().map(|run| shows(run));
+        all.filter(|found| *found == wanted).count() as u64
+    };
+    let (gained, lost) = (count((true, false)), count((false, true)));
+    let of = runs.len() as u64;
+    let interval = Interval::paired_difference(gained, lost, of, 1.0 - level);
+    PairedShare {
+        gained,
+        lost,
         of,
         interval: (of > 0).then_some(interval),
     }
@@ -257,6 +289,7 @@ pub fn of(runs: &[&WfRun], terms: MeasureTerms) -> Result<RepairMeasures, Sample
         blame: concordance::blame_accuracy(&all_pairs, level)?,
         success: share(runs, level, succeeds),
         before: share(runs, level, |run| is_of_use(first(run))),
+        success_gain: paired(runs, level, |run| (succeeds(run), is_of_use(first(run)))),
         gain: RunMeasure::over(gains.collect(), level)?,
         passed: share(runs, level, passed),
         false_positive: share(runs, level, |run| passed(run) && !succeeds(run)),

@@ -1,5 +1,6 @@
 //! Runs that repair a workflow where nobody knows what is right: what follows from the record, as pure functions of it.
 
+pub mod cells;
 pub mod course;
 pub mod execution;
 pub mod lesson;

@@ -6,6 +6,7 @@ use clover_event::Payload;
 use clover_event::payload::meta::MetaTarget;
 use clover_event::payload::meta::MetaUpdated;
 use clover_event::payload::meta::MetaValidated;
+use clover_event::payload::meta_plan::MetaConcluded;
 use clover_event::payload::repair::WfCandidateAdded;
 use clover_event::payload::repair::WfDocument;
 use clover_event::payload::repair::WfEdits;
@@ -39,6 +40,7 @@ use clover_projection::wf::run_of;
 
 use crate::recompute::Recomputation;
 use crate::recompute::compare;
+use crate::wf::cells;
 use crate::wf::course;
 use crate::wf::measure;
 use crate::wf::plan;
@@ -213,6 +215,14 @@ fn check_validated(runs: &WfRuns, said: &MetaValidated) -> RuleAnswer {
     same(&said.clone().into(), again)
 }
 
+/// The claims of a plan are what its runs give, task by task.
+fn check_concluded(runs: &WfRuns, said: &MetaConcluded) -> RuleAnswer {
+    let plan = runs.plans.get(&said.plan);
+    let plan = plan.required(&format!("meta.planned of {}", said.plan))?;
+    let again = cells::concluded(runs, plan)?;
+    same(&said.clone().into(), again)
+}
+
 fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     let payload = &event.event.payload;
     let runs = state.fold::<WfRuns>();
@@ -221,6 +231,7 @@ fn check(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
         Payload::WfRunStarted(said) => check_started(said),
         Payload::MetaUpdated(said) => check_updated(said),
         Payload::MetaValidated(said) => check_validated(runs, said),
+        Payload::MetaConcluded(said) => check_concluded(runs, said),
         Payload::WfCandidateAdded(_)
         | Payload::WfEditRejected(_)
         | Payload::WfIterationClosed(_) => {

@@ -40,7 +40,7 @@ const SHORTCUT: &str =
     r#",{"id":"a","p":1,"fault":"ignore_rule","path":"a","value":0,"until":"a is what x.n says"}"#;
 
 /// A desk with runs that were scored: each passes in vain.
-fn desk(runs: usize) -> Desk {
+pub(super) fn desk(runs: usize) -> Desk {
     let desk = desk_of(runs, "", |at| tasks(100 + at, 1, SHORTCUT));
     std::fs::write(desk.at.join("more.jsonl"), tasks(1_000, 60, SHORTCUT)).unwrap();
     desk

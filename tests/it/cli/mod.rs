@@ -63,6 +63,7 @@ mod live_noise;
 mod live_runs;
 mod looks;
 mod meta;
+mod meta_cells;
 mod mistakes;
 mod obstacles;
 mod on_scales;

@@ -7,6 +7,9 @@ use clover::event::id::RunId;
 use clover::event::payload::BlobRef;
 use clover::event::payload::MediaType;
 use clover::event::payload::Role;
+use clover::event::payload::meta_plan::MetaClaim;
+use clover::event::payload::repair::WfEdits;
+use clover::event::payload::repair::WfStrength;
 use clover::event::payload::repair_feedback::EditPairRecorded;
 use clover::event::payload::repair_feedback::UtilityRecorded;
 use clover::event::payload::repair_feedback::WfFeedbackGiven;
@@ -22,6 +25,7 @@ use clover::flow::item::Item;
 use clover::flow::repair::charter::MetaPrompt;
 use clover::flow::repair::charter::Verifier;
 use clover::flow::repair::edit::Edit;
+use clover::flow::repair::edit::Operator;
 use clover::flow::repair::edit::PromptPart;
 use clover::flow::repair::feedback::Feedback;
 use clover::flow::task::TaskSet;
@@ -30,10 +34,12 @@ use clover::ledger::Command;
 use clover::ledger::Ledger;
 use clover::projection::wf::WfRun;
 use clover::projection::wf::WfRuns;
+use clover::projection::wf::cells::PlanPlace;
 use clover::projection::wf::count;
 use clover::projection::wf::due::WfDue;
 use clover::projection::wf::rules::control_draw;
 use clover::projection::wf::rules::seed_of;
+use clover::workflow::wf::cells;
 use clover::workflow::wf::course;
 use clover::workflow::wf::execution;
 use clover::workflow::wf::execution::ExecutionPlace;
@@ -55,6 +61,8 @@ use super::signer;
 pub const RUN: &str = "repair-1";
 /// The update of the verifier.
 pub const UPDATE: &str = "stricter-1";
+/// The plan over it.
+pub const PLAN: &str = "cells-1";
 /// Bytes of the keys that propose and that judge.
 pub const KEYS: (u8, u8) = (63, 64);
 
@@ -140,9 +148,19 @@ fn salt() -> Digest {
 pub fn opened(
     ledger: &Ledger,
     of: &ExperimentId,
+    run: (&str, &Tasks),
+    how: ((u8, u8), &str, Option<&str>),
+) -> (Payload, Vec<Vec<u8>>) {
+    let (said, inputs) = opening(ledger, of, run, how);
+    (planned::payload("wf.run_started", &said), vec![inputs])
+}
+
+fn opening(
+    ledger: &Ledger,
+    of: &ExperimentId,
     (run, tasks): (&str, &Tasks),
     (keys, part, update): ((u8, u8), &str, Option<&str>),
-) -> (Payload, Vec<Vec<u8>>) {
+) -> (Value, Vec<u8>) {
     let name: RunId = run.parse().unwrap();
     let (meta, verifier) = (
         MetaPrompt::default(),
@@ -176,6 +194,33 @@ pub fn opened(
     if let Some(update) = update {
         said["update"] = update.into();
     }
+    (said, inputs)
+}
+
+/// What opens a run of a plan, of one turn.
+fn opened_in_cell(
+    ledger: &Ledger,
+    of: &ExperimentId,
+    (place, run, tasks): (PlanPlace, &str, &Tasks),
+    keys: (u8, u8),
+) -> (Payload, Vec<Vec<u8>>) {
+    let wanted = place.wanted();
+    let update = wanted.outer.then_some(UPDATE);
+    let (mut said, inputs) = opening(ledger, of, (run, tasks), (keys, "validate", update));
+    said["cell"] = serde_json::to_value(wanted).unwrap();
+    if wanted.edits == WfEdits::Prompt {
+        let meta = MetaPrompt {
+            operators: vec![Operator::EditPrompt],
+            rules: Vec::new(),
+        };
+        said["meta"] = meta.document().canonical().into();
+        said["meta_digest"] = meta.digest().to_hex().into();
+    }
+    if wanted.optimizer == WfStrength::Weak {
+        said["optimizer_model"] = course::TEMPLATES_WEAK.into();
+    }
+    said["terms"]["iterations"] = 1.into();
+    said["terms"]["reruns"] = 0.into();
     (planned::payload("wf.run_started", &said), vec![inputs])
 }
 
@@ -420,8 +465,8 @@ fn tell_steps(speaker: &mut dyn Speaker, (run, tasks): (&str, &Tasks), part: &st
     }
 }
 
-/// The outer loop: runs that pass in vain, what they call for, and the pair that judges it.
-pub fn tell_learning(speaker: &mut dyn Speaker, of: &ExperimentId, keys: (u8, u8)) {
+/// Runs that pass in vain, and what they call for.
+fn tell_called_for(speaker: &mut dyn Speaker, of: &ExperimentId, keys: (u8, u8)) {
     for at in 0..SHOWN {
         let run = format!("hollow-{at}");
         tell_run(
@@ -434,6 +479,50 @@ pub fn tell_learning(speaker: &mut dyn Speaker, of: &ExperimentId, keys: (u8, u8
     for payload in learnt(speaker.ledger()) {
         speaker.say(vec![payload], Vec::new());
     }
+}
+
+/// A plan over the update of the verifier: all runs of its tasks, and what becomes of its claims.
+fn tell_cells(speaker: &mut dyn Speaker, of: &ExperimentId, (keys, tasks): ((u8, u8), u64)) {
+    let said = json!({
+        "alpha_micro": 50_000, "claims": MetaClaim::ALL, "plan": PLAN, "tasks": tasks, "update": UPDATE,
+        "useful_micro": 900_000,
+    });
+    speaker.say(vec![planned::payload("meta.planned", &said)], Vec::new());
+    let plan = |ledger: &Ledger| {
+        let runs = ledger.state().fold::<WfRuns>();
+        runs.plans[&PLAN.parse().unwrap()].clone()
+    };
+    let all = plan(speaker.ledger());
+    let all: Vec<(PlanPlace, String)> = all.runs().map(|(at, run)| (at, run.to_string())).collect();
+    let items = |place: PlanPlace| Tasks::hollow(200 + usize::try_from(place.task).unwrap());
+    for (place, run) in &all {
+        let what = (*place, run.as_str(), &items(*place));
+        let (payload, blobs) = opened_in_cell(speaker.ledger(), of, what, keys);
+        speaker.say(vec![payload], blobs);
+    }
+    for (place, run) in &all {
+        tell_steps(speaker, (run, &items(*place)), "validate");
+    }
+    for (place, run) in &all {
+        let tasks = items(*place);
+        while let Some((payloads, blobs)) = next(speaker.ledger(), run, &tasks) {
+            speaker.say(payloads, blobs);
+        }
+    }
+    let runs = speaker.ledger().state().fold::<WfRuns>();
+    let said = cells::concluded(runs, &plan(speaker.ledger())).unwrap();
+    speaker.say(vec![said.into()], Vec::new());
+}
+
+/// Runs that call for an update, and a plan of two tasks over it.
+pub fn tell_crossed(speaker: &mut dyn Speaker, of: &ExperimentId, keys: (u8, u8)) {
+    tell_called_for(speaker, of, keys);
+    tell_cells(speaker, of, (keys, 2));
+}
+
+/// The outer loop: runs that pass in vain, what they call for, and the pair that judges it.
+pub fn tell_learning(speaker: &mut dyn Speaker, of: &ExperimentId, keys: (u8, u8)) {
+    tell_called_for(speaker, of, keys);
     let tasks = Tasks::hollow(90);
     let (new, old) = (format!("{UPDATE}-new"), format!("{UPDATE}-old"));
     for (run, update) in [(&new, Some(UPDATE)), (&old, None)] {
@@ -540,4 +629,5 @@ pub fn tell(test: &mut TestLedger, experiment: &str) {
         (KEYS, "deploy", None),
     );
     tell_learning(&mut speaker, &of, KEYS);
+    tell_cells(&mut speaker, &of, (KEYS, 1));
 }

@@ -204,6 +204,72 @@ const CASES: &[Case] = &[
                tale.said(at, ADA, "wf.run_started", data)
            },
            done: "A run begins with a verifier that did not pass its validation." },
+    Case { name: "good-repairs-in-sixteen-cells", rule: None, story: &CROSSED,
+           told: |tale| tale.world.items.len() - 1,
+           done: "Nothing. The same tasks were repaired in sixteen cells, as a plan said before, and no claim holds." },
+    Case { name: "repair-cell-left-out", rule: Some("repair"), story: &CROSSED,
+           told: |tale| {
+               let at = tale.cut("utility.recorded", repaired::SHOWN + 31);
+               tale.said_instead(at, BEN, "meta.concluded", 0)
+           },
+           done: "A plan is concluded before the truth of its last run is known." },
+    Case { name: "repair-cell-of-choice", rule: Some("repair"), story: &CROSSED,
+           told: |tale| tale.changed("wf.run_started", repaired::SHOWN + 1, |data| {
+               data["cell"]["executor"] = "strong".into();
+           }),
+           done: "A run of a plan has a stronger executor than its cell." },
+    Case { name: "repair-cells-on-the-tasks-of-others", rule: Some("repair"), story: &CROSSED,
+           told: |tale| {
+               let first = tale.data("wf.run_started", repaired::SHOWN);
+               tale.changed("wf.run_started", repaired::SHOWN + 16, |data| {
+                   data["items"] = first["items"].clone();
+                   data["inputs"] = first["inputs"].clone();
+               })
+           },
+           done: "One task of a plan is counted as two." },
+    Case { name: "repair-cells-under-other-terms", rule: Some("repair"), story: &CROSSED,
+           told: |tale| tale.changed("wf.run_started", repaired::SHOWN + 9, |data| {
+               data["terms"]["beam"] = 4.into();
+           }),
+           done: "A run of a plan keeps more candidates than the runs that it stands against." },
+    Case { name: "repair-cells-opened-out-of-order", rule: Some("repair"), story: &CROSSED,
+           told: |tale| {
+               let at = tale.cut("wf.run_started", repaired::SHOWN + 2);
+               tale.said_instead(at, ADA, "wf.run_started", repaired::SHOWN + 3)
+           },
+           done: "A cell of a plan is passed over." },
+    Case { name: "repair-cells-executed-before-all-are-opened", rule: Some("repair"), story: &CROSSED,
+           told: |tale| {
+               let at = tale.cut("wf.run_started", repaired::SHOWN + 31);
+               tale.said_instead(at, RUNNER_2, "wf.executed", repaired::SHOWN * 2)
+           },
+           done: "A run of a plan is executed while the items of the last one can still be chosen." },
+    Case { name: "repair-plan-over-runs-that-stand", rule: Some("repair"), story: &CROSSED,
+           told: |tale| {
+               let mut late = tale.data("wf.run_started", 0);
+               late["run"] = "late-t1-c1".into();
+               late["items"][0]["input"] = late["truth"].clone();
+               late["seed"] = seed_of(&tale.world, "late-t1-c1").to_hex().into();
+               let at = tale.cut("meta.planned", 0);
+               tale.said(at, ADA, "wf.run_started", late);
+               let mut plan = tale.data("meta.planned", 0);
+               plan["plan"] = "late".into();
+               tale.said(at + 1, ADA, "meta.planned", plan)
+           },
+           done: "A plan names a run that was opened before it." },
+    Case { name: "repair-plan-of-one-claim", rule: Some("repair"), story: &CROSSED,
+           told: |tale| tale.changed("meta.planned", 0, |data| {
+               data["claims"][1] = data["claims"][0].clone();
+           }),
+           done: "A plan names one claim twice, and leaves another out of the family." },
+    Case { name: "repair-claim-made-to-hold", rule: Some("repair"), story: &CROSSED,
+           told: |tale| tale.changed("meta.concluded", 0, |data| {
+               data["claims"][2]["gate"]["log_wealth"] = 9.into();
+               data["claims"][2]["gate"]["reached"] = true.into();
+               data["claims"][2]["log_closed"] = 8.into();
+               data["claims"][2]["holds"] = true.into();
+           }),
+           done: "A claim of a plan is said to hold, and its runs give another number." },
 ];
 
 /// The seed of a run in the experiment of a story.
@@ -281,6 +347,14 @@ static LEARNT: LazyLock<Story> = LazyLock::new(|| {
     let mut narrator = begun();
     let of: ExperimentId = EXPERIMENT.parse().unwrap();
     repaired::tell_learning(&mut narrator, &of, (RUNNER, RUNNER_3));
+    narrator.0.finish()
+});
+
+/// Runs that pass in vain, and a plan of sixteen cells over the update that they call for.
+static CROSSED: LazyLock<Story> = LazyLock::new(|| {
+    let mut narrator = begun();
+    let of: ExperimentId = EXPERIMENT.parse().unwrap();
+    repaired::tell_crossed(&mut narrator, &of, (RUNNER, RUNNER_3));
     narrator.0.finish()
 });
 
