@@ -1,6 +1,7 @@
 //! A run is opened: prompt 0, the constants and the roots of its rows are on record before anything is scored for it.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
@@ -134,6 +135,12 @@ impl SgdPlan {
     /// Rows of a part.
     pub fn count(&self, split: SgdSplit) -> u64 {
         self.rows.get(&split).map_or(0, |rows| rows.len() as u64)
+    }
+
+    /// Clusters that are kept for confirm: the units of the gate.
+    pub fn confirm_clusters(&self) -> usize {
+        let rows = self.rows.get(&SgdSplit::Confirm).into_iter().flatten();
+        rows.map(|row| &row.item).collect::<BTreeSet<_>>().len()
     }
 
     /// Asks of a model that writes gradients and patches, at most: of each step one gradient and every attempt at a patch. 0

@@ -49,6 +49,9 @@ pub struct SgdPlanned {
     pub steps_max: u64,
 }
 
+/// Clusters of confirm without which no gate at an error rate of 0.05 can decide, as `schema/SGD.md` says.
+const GATE_UNITS_MIN: usize = 7;
+
 /// A run as it would be opened.
 pub fn planned(
     state: &State,
@@ -83,6 +86,12 @@ pub fn planned(
     scores_paid(&mut view, scores);
     paid(&mut view, facts.agent_asks_max, cost);
     view.sentence("Nothing is on record yet.");
+    let units = plan.confirm_clusters();
+    if units < GATE_UNITS_MIN {
+        view.sentence(format!(
+            "Confirm has {units} clusters. A gate at an error rate of 0.05 needs {GATE_UNITS_MIN}, so nothing of this run could be promoted."
+        ));
+    }
     has_room(&mut view, cost, scores);
     if let Some(other) = other_reader(state, (experiment, &facts.run)) {
         spent(&mut view, experiment, other);
