@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::command;
 use super::tests::walk;
+use crate::ground::ambient;
 
 /// Commands of a line of a shell, each as its words: enough of a shell for examples.
 fn commands_of(line: &str) -> Vec<Vec<String>> {
@@ -57,14 +58,14 @@ fn hold_examples(place: &str, text: &str, mark: &str, wrong: &mut Vec<String>) -
 /// README and the pages of `schema`, by name.
 fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let listed = std::fs::read_dir(root.join("schema")).unwrap();
-    let mut paths: Vec<_> = listed.map(|entry| entry.unwrap().path()).collect();
+    let mut paths = ambient::list(&root.join("schema")).unwrap();
     paths.retain(|path| path.extension().is_some_and(|of| of == "md"));
     paths.push(root.join("README.md"));
     paths.sort();
     let read = |path: PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        (name, std::fs::read_to_string(path).unwrap())
+        let bytes = ambient::read(&path).unwrap();
+        (name, String::from_utf8(bytes).unwrap())
     };
     paths.into_iter().map(read).collect()
 }

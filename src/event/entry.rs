@@ -57,9 +57,7 @@ pub enum LineError {
         expected: &'static str,
     },
     /// Not the envelope of a signed event in its fixed form.
-    #[error(
-        "a signed event that was changed at its {at}: expected the bytes that clover sign wrote"
-    )]
+    #[error("not a signed event as clover sign writes it: other bytes at {at}")]
     Envelope {
         /// The part of the envelope.
         at: &'static str,

@@ -262,11 +262,16 @@ fn request(
         .to_string_lossy();
     let prompt = JudgePrompt::from_file(&name, &bytes);
     let prompt = prompt.map_err(|error| wrong(error.to_string()))?;
-    if prompt.sections().iter().all(|section| !section.is_open()) {
-        ctx.warn(prompts::none_open(&name));
-    }
     let program = agents::program(ctx, args.agents.as_deref(), &Program::default())?;
     let asks = synth_model::terms(&args.asks.as_model(), ledger)?;
+    if prompt.sections().iter().all(|section| !section.is_open()) {
+        let said = prompts::none_open(&name);
+        if program.is_none() && asks.is_none() {
+            // What scores cost would be spent on nothing.
+            return Err(wrong(said));
+        }
+        ctx.warn(said);
+    }
     let (agents, model) = match (program, &asks) {
         (Some(program), _) => (SgdAgents::Command, program.model),
         (None, Some(asks)) => (SgdAgents::Endpoint, synth_model::name(asks)?),

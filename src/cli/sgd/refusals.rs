@@ -11,7 +11,7 @@ impl From<SgdError> for CliError {
         match error {
             SgdError::Agents(_) => Self::refused(message, "clover sgd run --help"),
             SgdError::Course(_) => Self::integrity("damaged", message, "clover verify"),
-            SgdError::EqualTargets(_) | SgdError::FewRows { .. } => {
+            SgdError::EqualTargets(_) | SgdError::FewRows { .. } | SgdError::LabelScale { .. } => {
                 Self::refused(message, "clover import labels --help")
             }
             SgdError::Judge { .. } => Self::refused(message, "clover judge list"),

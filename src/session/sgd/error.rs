@@ -8,6 +8,7 @@ use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdSplit;
 use clover_ground::sign::KeyId;
 use clover_ledger::Unmet;
+use clover_num::Micro;
 use clover_projection::sgd::due::SgdDue;
 use clover_workflow::judge::JudgeError;
 
@@ -22,6 +23,18 @@ pub enum SgdError {
         "run {0}: its scores reached what account or cap have left; what was answered is on record"
     )]
     Capped(RunId),
+    /// Labels on another scale than that of a run.
+    #[error(
+        "labels of {experiment} are on a scale from {low} to {high}: a run reads labels from 0 to 1, so take them in as shares of that scale, in an experiment of their own"
+    )]
+    LabelScale {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// The low end of the scale.
+        low: Micro,
+        /// The high end.
+        high: Micro,
+    },
     /// Somebody asked to stop while its judge was asked.
     #[error("run {0} was interrupted; what was answered is on record")]
     Cut(RunId),

@@ -30,10 +30,12 @@ use clover_ground::sign::KeyId;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::budgets::Budgets;
+use clover_projection::designs::Designs;
 use clover_projection::judges::Judges;
 use clover_projection::sgd::SgdRuns;
 use clover_projection::sgd::draws::beacon_of;
@@ -129,6 +131,21 @@ pub struct SgdPlan {
     pub opened: SgdOpened,
     /// Its rows, by part.
     pub rows: BTreeMap<SgdSplit, Vec<SgdRow>>,
+}
+
+/// Labels of an experiment are on the scale that a run reads: a loss of shares says nothing of others.
+fn on_scale(state: &State, experiment: &ExperimentId) -> Result<(), SgdError> {
+    let said = state.fold::<Designs>().scale(experiment);
+    match said.map(|ends| (ends.low_micro, ends.high_micro)) {
+        Some((low, high)) if (low.value(), high.value()) != (0, 1_000_000) => {
+            Err(SgdError::LabelScale {
+                experiment: experiment.clone(),
+                low,
+                high,
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 impl SgdPlan {
@@ -302,6 +319,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         ..request.terms.clone()
     };
     rule::check_terms(&terms).map_err(|unmet| SgdError::Terms(Box::new(unmet)))?;
+    on_scale(state, experiment)?;
     let all = rows::labelled(ledger, (experiment, through), terms.target)?;
     // Whoever opens it names the checkpoint at the head, where no entry named one above its labels.
     let beacon = beacon_of(state, experiment, Some(ledger.seen()));

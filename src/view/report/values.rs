@@ -494,7 +494,7 @@ pub(super) fn audits(chronicle: &Chronicle) -> Table {
         let Some(said) = entry.event.payload.said::<TransportTested>() else {
             continue;
         };
-        let (width, words) = transport::deciding(&said);
+        let (width, words) = transport::deciding(said);
         let cells = vec![
             Cell::text(said.policy.as_str()),
             Cell::text(word(&said.state).replace('_', " ")),

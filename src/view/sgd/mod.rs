@@ -319,6 +319,26 @@ pub(in crate::view) fn facts(state: &State, run: &SgdRun) -> SgdRunShown {
     }
 }
 
+/// Whether the checkpoint is prompt 0: there is nothing to promote.
+fn is_unchanged(run: &SgdRun) -> bool {
+    let chosen = run.checkpoint.as_ref();
+    chosen.is_some_and(|of| of.prompt_digest == run.said.prompt_digest)
+}
+
+/// How many answers of the judge could not be read, where any could not: they stand in every loss.
+fn missed(facts: &SgdRunShown) -> Option<String> {
+    let steps = facts.steps.iter().flat_map(|step| [step.train, step.val]);
+    let others = [facts.base, facts.val, facts.test_base, facts.test_chosen];
+    let all = steps.chain(others.into_iter().flatten());
+    let most = all.map(|of| of.failures.value()).fold(0.0, f64::max);
+    (most > 0.0).then(|| {
+        format!(
+            "Up to {:.1} % of the answers of a part could not be read, and count against its prompt: look at the judge before test is read.",
+            100.0 * most
+        )
+    })
+}
+
 /// A curve as one line, with its ends.
 fn curve(values: &[f64]) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -344,7 +364,11 @@ fn next(state: &State, facts: &SgdRunShown, run: &SgdRun, is_spent: bool) -> Vec
         return [Some(show), promote].into_iter().flatten().collect();
     }
     if run.checkpoint.is_some() {
-        let verb = if is_spent { "stop" } else { "test" };
+        let verb = if is_spent || is_unchanged(run) {
+            "stop"
+        } else {
+            "test"
+        };
         return vec![format!("clover sgd {verb} {name}")];
     }
     if crate::session::sgd::running::waiting(run).is_some() {
@@ -370,6 +394,9 @@ pub fn run(state: &State, run: &SgdRun) -> View {
     }
     if let Some(calls) = &facts.asked {
         view.pairs(synth_asked::pairs(calls));
+    }
+    if let Some(missed) = missed(&facts) {
+        view.sentence(missed);
     }
     if facts.checkpoint.is_some() {
         view.sentence("Numbers of val chose the checkpoint: they are exploratory.");

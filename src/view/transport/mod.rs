@@ -424,7 +424,9 @@ fn table(view: &mut View, tested: &[TransportTested]) {
             bracket(decided.0),
             decided.1.to_owned(),
             of.rows.to_string(),
-            p.unwrap_or_else(|| "-".to_owned()),
+            // The p on record is that of the interval with the calibrator's error.
+            p.filter(|_| std::ptr::eq(decided.0, &of.wide))
+                .unwrap_or_else(|| "-".to_owned()),
         ]
     });
     view.table(&head, rows);

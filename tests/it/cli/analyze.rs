@@ -226,10 +226,10 @@ parallel_universe_prompt                                 ├○┤          0.76
 difference                            value     95 % interval      p      p (BH)
 base - clone                          -0.0098   [-0.0341, 0.0145]  0.421  0.505   unchecked
 base - parallel_universe_prompt       -0.0102   [-0.0330, 0.0126]  0.375  0.505   unchecked
-base - unhelpful                      withheld  -                  0.365  0.505   unchecked
+base - unhelpful                      withheld  -                  -      -       unchecked
 clone - parallel_universe_prompt      -0.0004   [-0.0094, 0.0086]  0.922  0.922   unchecked
-clone - unhelpful                     withheld  -                  0.348  0.505   unchecked
-parallel_universe_prompt - unhelpful  withheld  -                  0.351  0.505   unchecked
+clone - unhelpful                     withheld  -                  -      -       unchecked
+parallel_universe_prompt - unhelpful  withheld  -                  -      -       unchecked
 
 calibrator  calibrator/peer-1 two_stage, 480 labels on 480 prompts, 5 folds; error out of fold
     0.215; scores 0.1 to 1, flat at the low end

@@ -108,7 +108,8 @@ fn wrong_base64() {
     let parts = ["root: expected 32 bytes in padded base64"];
     desk.refused(&["record", "audit.attested", "--data", data], 4, &parts);
     let file = desk.file("event.json", "{\"payload\":\"????\"}\n");
-    let parts = ["event.json:1: not an entry line at payload: expected canonical padded base64"];
+    let parts =
+        ["event.json:1: not a signed event as clover sign writes it: other bytes at payload"];
     desk.refused(&["import", "events", &file], 4, &parts);
 }
 
