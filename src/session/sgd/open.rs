@@ -23,6 +23,7 @@ use clover_event::payload::sgd::SgdRow;
 use clover_event::payload::sgd::SgdScoring;
 use clover_event::payload::sgd::SgdSplit;
 use clover_event::payload::sgd::SgdSplits;
+use clover_event::payload::sgd::SgdTarget;
 use clover_event::payload::sgd::SgdTerms;
 use clover_event::payload::sgd_steps::ATTEMPTS_MAX;
 use clover_ground::digest::Digest;
@@ -30,7 +31,6 @@ use clover_ground::sign::KeyId;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
-use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
@@ -133,18 +133,23 @@ pub struct SgdPlan {
     pub rows: BTreeMap<SgdSplit, Vec<SgdRow>>,
 }
 
-/// Labels of an experiment are on the scale that a run reads: a loss of shares says nothing of others.
-fn on_scale(state: &State, experiment: &ExperimentId) -> Result<(), SgdError> {
-    let said = state.fold::<Designs>().scale(experiment);
+/// Rows of an experiment with a label, which are on the scale that a run reads: a loss of shares says nothing of others.
+fn labelled(
+    ledger: &Ledger,
+    (experiment, through): (&ExperimentId, u64),
+    of: SgdTarget,
+) -> Result<Vec<SgdRow>, SessionError> {
+    let said = ledger.state().fold::<Designs>().scale(experiment);
     match said.map(|ends| (ends.low_micro, ends.high_micro)) {
         Some((low, high)) if (low.value(), high.value()) != (0, 1_000_000) => {
             Err(SgdError::LabelScale {
                 experiment: experiment.clone(),
                 low,
                 high,
-            })
+            }
+            .into())
         }
-        _ => Ok(()),
+        _ => Ok(rows::labelled(ledger, (experiment, through), of)?),
     }
 }
 
@@ -319,8 +324,7 @@ pub fn plan(ledger: &Ledger, request: &SgdRequest, key: KeyId) -> Result<SgdPlan
         ..request.terms.clone()
     };
     rule::check_terms(&terms).map_err(|unmet| SgdError::Terms(Box::new(unmet)))?;
-    on_scale(state, experiment)?;
-    let all = rows::labelled(ledger, (experiment, through), terms.target)?;
+    let all = labelled(ledger, (experiment, through), terms.target)?;
     // Whoever opens it names the checkpoint at the head, where no entry named one above its labels.
     let beacon = beacon_of(state, experiment, Some(ledger.seen()));
     let none = || SgdError::NoRun(request.run.clone());

@@ -425,7 +425,7 @@ fn table(view: &mut View, tested: &[TransportTested]) {
             decided.1.to_owned(),
             of.rows.to_string(),
             // The p on record is that of the interval with the calibrator's error.
-            p.filter(|_| std::ptr::eq(decided.0, &of.wide))
+            p.filter(|_| *decided.0 == of.wide)
                 .unwrap_or_else(|| "-".to_owned()),
         ]
     });
