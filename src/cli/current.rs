@@ -9,13 +9,12 @@ use crate::cli::home;
 use crate::cli::record;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
-use crate::event::id::RunId;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::audits::probes::Probes;
 use crate::projection::experiments::Experiments;
-use crate::projection::sgd::SgdRuns;
 use crate::session::Home;
+use crate::session::sgd::promote;
 use crate::view::View;
 use crate::view::experiment;
 use crate::view::experiment::Source;
@@ -108,18 +107,11 @@ fn open(state: &State) -> impl Iterator<Item = &ExperimentId> {
         .map(|(id, _)| id)
 }
 
-/// Whether an experiment holds nothing but the gate of a run of an optimizer: nobody scores in it by hand.
-fn is_of_gate(state: &State, id: &ExperimentId) -> bool {
-    let run = id
-        .as_str()
-        .strip_suffix("-confirm")
-        .and_then(|run| run.parse().ok());
-    run.is_some_and(|run: RunId| state.fold::<SgdRuns>().by_id.contains_key(&run))
-}
-
 /// The only experiment that is open.
 fn only(state: &State) -> Result<ExperimentId, CliError> {
-    let all: Vec<_> = open(state).filter(|id| !is_of_gate(state, id)).collect();
+    let all: Vec<_> = open(state)
+        .filter(|id| !promote::is_of_gate(state, id))
+        .collect();
     match all.as_slice() {
         [id] => Ok((*id).clone()),
         [] => Err(CliError::not_found(

@@ -114,9 +114,10 @@ fn warn_of_fields(ctx: &mut Ctx<'_>, file: &ImportRows, kept: KeptFields<'_>) {
         if *name == row::SAMPLED_AT {
             return !kept.times;
         }
-        let is_read = row::FIELDS
-            .iter()
-            .any(|field| field == name || row::also(field).contains(&name.as_str()));
+        // A judge is asked for its own scores, and labels come in by another verb.
+        let is_left = |field: &str| [row::JUDGE_SCORE, row::ORACLE_LABEL].contains(&field);
+        let mut read = row::FIELDS.iter().filter(|field| !is_left(field));
+        let is_read = read.any(|field| field == name || row::also(field).contains(&name.as_str()));
         !is_read && name.as_str() != "metadata" && !kept.fields.contains(name)
     };
     let lost: Vec<&str> = file
@@ -127,7 +128,7 @@ fn warn_of_fields(ctx: &mut Ctx<'_>, file: &ImportRows, kept: KeptFields<'_>) {
         .collect();
     if !lost.is_empty() {
         ctx.warn(format!(
-            "{}: not kept: {}; for slices and times take the rows in first: clover import rows FILE --field NAME",
+            "{}: not kept: {}; clover import rows FILE --field NAME keeps fields and times, clover import labels FILE keeps labels",
             file.file,
             lost.join(", ")
         ));

@@ -339,7 +339,7 @@ fn own_pin(ctx: &mut Ctx<'_>, ledger: &mut Ledger, shared: &SharedFolder) -> Res
     match ledger.pin_copy(&pins) {
         Err(LedgerError::Diverged(Divergence::RolledBack { pinned, found })) => {
             let message = format!(
-                "another copy on this machine has {pinned} entries, and {} shows {found}: sync that copy first",
+                "this machine saw {pinned} entries, and {} shows {found}: sync the copy that has them first; where there is none, they were cut off",
                 shared.folder().display()
             );
             let next = "clover --ledger THAT-COPY sync";

@@ -556,6 +556,37 @@ mod tests {
         assert_eq!(read("-0"), json!(0));
     }
 
+    /// What somebody is told of a text that is no YAML: what was expected, never where the parser was.
+    #[test]
+    fn the_grammar_is_said_in_plain_words() {
+        for (text, word) in [
+            ("a: [1\n", "expected"),
+            ("a: @b\n", "stands in quotes"),
+            ("a: %b\n", "stands in quotes"),
+            ("a: b: c\n", "with a colon"),
+            ("a: 'b\n", "closing quote"),
+            ("a: \"b\n", "closing quote"),
+            ("a: \"b\" c\n", "expected"),
+            ("a: \"\\q\"\n", "single quotes"),
+            ("a: \"C:\\users\"\n", "single quotes"),
+            ("a:\n\tb: 1\n", "tab"),
+            ("a:\n  b: 1\n c: 2\n", "same column"),
+            ("a: 1\n- b\n", "expected"),
+            ("a: }\n", "expected"),
+            ("rubric:\n  - ]\n", "expected"),
+            ("a: |0\n  b\n", "expected"),
+            ("%YAML 9\n", "expected"),
+            ("a: !<x\n", "expected"),
+            ("a: &\n", "expected"),
+        ] {
+            let said = Document::parse(text.as_bytes()).unwrap_err().message;
+            assert!(
+                said.starts_with("expected") && said.contains(word),
+                "{text:?}: {said}"
+            );
+        }
+    }
+
     #[test]
     fn what_is_refused_is_refused_with_its_place() {
         for (text, place, word) in [

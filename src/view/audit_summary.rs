@@ -111,7 +111,7 @@ fn in_full(view: &mut View, facts: &AuditSummary) {
     view.line("Who signed what, in which role");
     signer_table(view, &facts.signers);
     view.gap();
-    view.line("Was each plan in force before its first row, and before its first outcome");
+    view.line("Was each plan in force before its first row, and before its first outcome?");
     plan_table(view, &facts.plans);
     view.gap();
     view.line("Every peek, and what for");

@@ -169,7 +169,7 @@ def plan(state, name, record, row):
 
 HEADS = {
     "signers": ("Who signed what, in which role", ("holder", "key", "role", "kind", "events", "first_seq", "last_seq")),
-    "plans": ("Was each plan in force before its first row, and before its first outcome",
+    "plans": ("Was each plan in force before its first row, and before its first outcome?",
               ("manifest", "versions", "in_force_seq", "first_row_seq", "row_timing", "first_look_seq", "timing", "amended_after",
                "deviations")),
     "peeks": ("Every peek, and what for", ("first_seq", "last_seq", "kind", "of", "events", "reader_holder",

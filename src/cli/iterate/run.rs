@@ -167,7 +167,7 @@ fn consent(
     let id = shell::word(&bench.id);
     let question = format!(
         "run {id} to its verdict: rows are judged again for each candidate that is told something else, candidates that pass on \
-         dev are sealed, and one peek opens the labels of confirm (--to gate stops before that)"
+         dev are sealed, and one peek opens the labels of confirm (--to gate stops before candidates are sealed)"
     );
     let mut again = format!("clover iterate run {id}");
     for file in &args.propose {
@@ -218,7 +218,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     keys(ctx, &bench, &asked, last)?;
     let is_due = |bench: &Bench| bench.due().is_some_and(|due| due >= Step::Propose);
-    if is_due(&bench) {
+    // Before cards are there, it is not known yet what a patch is told.
+    let is_early = !is_due(&bench);
+    if !is_early {
         programs(ctx, &bench, args, (&patches, last))?;
     }
     consent(ctx, &bench, args, (!patches.is_empty(), last))?;
@@ -227,7 +229,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut waiting = patches.as_slice();
     loop {
         if !waiting.is_empty() && is_due(&bench) && last >= Step::Propose {
-            programs(ctx, &bench, args, (waiting, last))?;
+            if is_early {
+                programs(ctx, &bench, args, (waiting, last))?;
+            }
             propose(ctx, &mut bench, &mut taken, waiting)?;
             waiting = &[];
         }

@@ -187,6 +187,12 @@ fn names(run: &SgdRun) -> Result<(ExperimentId, FamilyId, ManifestId), SgdError>
     ))
 }
 
+/// Whether an experiment holds nothing but the gate of a run: nobody scores in it by hand.
+pub fn is_of_gate(state: &State, experiment: &ExperimentId) -> bool {
+    let mut runs = state.fold::<SgdRuns>().by_id.values();
+    runs.any(|run| names(run).is_ok_and(|(of, ..)| of == *experiment))
+}
+
 fn text(words: &str) -> Text {
     Text::new(words).expect("BUG: a few words and an id are a text")
 }

@@ -505,7 +505,7 @@ fn a_copy_whose_memory_is_the_machines_is_brought_up_by_sync() {
         assert_eq!(ran.code, 3, "{}", ran.err);
         says(
             &ran,
-            &["another copy on this machine has", "sync that copy first"],
+            &["this machine saw", "sync the copy that has them first"],
         );
     });
     // when
